@@ -113,6 +113,19 @@ class CheckHouse(unittest.TestCase):
         self.run_house("--write")
         self.assert_red("arrow core → wire is not drawn")
 
+    def test_a_backend_may_not_know_another_but_the_registry_knows_all(self):
+        for name, uses in (("local", "backend"), ("registry", "backend backends/local")):
+            self.plant(f"src/backends/{name}/CMakeLists.txt",
+                       f'muster_room(backends/{name}\n  SENTENCE "X."\n  USES {uses})\n')
+        self.plant("src/backends/local/local.h", "#pragma once\n")
+        self.plant("src/backends/registry/registry.cc", '#include "backends/local/local.h"\n')
+        self.run_house("--write")
+        self.assertEqual(self.run_house()[0], 0)
+        self.plant("src/backends/slurm/CMakeLists.txt",
+                   'muster_room(backends/slurm\n  SENTENCE "X."\n  USES backends/local)\n')
+        self.run_house("--write")
+        self.assert_red("arrow backends/slurm → backends/local is not drawn")
+
     def test_a_room_nobody_planned(self):
         self.plant("src/extra/CMakeLists.txt", 'muster_room(extra\n  SENTENCE "More.")\n')
         self.run_house("--write")

@@ -41,6 +41,7 @@ tests = [{"name": "Good", "status": "RUN", "result": "COMPLETED", "classname": "
           **({"failures": failures} if failures else {})}]
 if mode == "skip":
     tests[1]["result"] = "SKIPPED"
+    print("a.cc:7: Skipped\\nno room here\\n[  SKIPPED ] A.Bad (0 ms)")
 if os.environ.get("GTEST_FILTER"):
     tests = [t for t in tests if "A." + t["name"] in os.environ["GTEST_FILTER"].split(":")]
 folder = os.environ["GTEST_OUTPUT"].removeprefix("json:")
@@ -109,7 +110,7 @@ class RunTests(unittest.TestCase):
         self.add_gtest("a_test", "skip")
         self.add("plain", '/bin/sh "-c" "exit 77"', more='SKIP_RETURN_CODE "77"')
         self.assertEqual(self.run_all(), (0, "1 passed, 0 failed"))
-        self.assertIn("skipped A.Bad", self.output)
+        self.assertIn("skipped A.Bad: no room here", self.output)
         self.assertIn("skipped plain", self.output)
         self.assertIn("2 skipped", self.output)
 

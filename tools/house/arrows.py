@@ -1,6 +1,7 @@
 """Who may include whom: rooms, and the few files that may open a heavy third-party header."""
 
 import dataclasses
+import fnmatch
 import functools
 import re
 
@@ -17,6 +18,7 @@ ARROWS = {
     "net": (),
     "process": (),
     "backend": ("process",),
+    "backends/registry": ("backend", "backends/*"),
     "backends/*": ("backend", "wire", "net", "process"),
     "control": ("core", "store", "backend", "wire"),
     "executor": ("process", "wire", "net"),
@@ -53,12 +55,20 @@ DOORS = re.compile(r"src/wire/(json|yaml|xml)\.h|.*\.pb\.h")
 
 
 def allowed_uses(room):
-    """The rooms that `room` may include, or None for all; KeyError for a room nobody planned."""
-    key = "backends/*" if room.startswith("backends/") else room
-    uses = ARROWS[key]
-    if "*" in uses:
-        return None
+    """Patterns of what `room` may include; KeyError for a room nobody planned."""
+    uses = ARROWS[planned_name(room)]
     return {"base", "model", room, *uses} - ({"model"} if room == "base" else set())
+
+
+def planned_name(room):
+    """The key of ARROWS that stands for a room."""
+    if room.startswith("backends/") and room not in ARROWS:
+        return "backends/*"
+    return room
+
+
+def is_drawn(allowed, used):
+    return any(fnmatch.fnmatchcase(used, pattern) for pattern in allowed)
 
 
 def check_rooms(tree):
@@ -75,9 +85,9 @@ def check_rooms(tree):
                           "tools/house/arrows.py")
             continue
         for used in room.uses:
-            if allowed is not None and used not in allowed:
-                yield finding(f"arrow {room.name} → {used} is not drawn: write an ADR, then add it "
-                              "to tools/house/arrows.py")
+            if not is_drawn(allowed, used):
+                yield finding(f"arrow {room.name} → {used} is not drawn: write an ADR, then add "
+                              "it to tools/house/arrows.py")
     for path in tree.code("src"):
         name = tree.room_of(path.removeprefix("src/"))
         if name not in tree.rooms and name != "apps":
@@ -92,8 +102,8 @@ def check_includes(tree):
             target = tree.resolve(path, include)
             if target is None:
                 if include.quoted and not include.name.endswith(".pb.h"):
-                    yield Finding(path, include.line, f'"{include.name}" is no file of ours; system '
-                                  "headers stand in <>, ours are named from src/")
+                    yield Finding(path, include.line, f'"{include.name}" is no file of ours; '
+                                  "system headers stand in <>, ours are named from src/")
                 if not include.name.endswith(".pb.h"):
                     continue
                 target = "src/" + include.name
@@ -171,7 +181,7 @@ def render_rooms(tree):
     order = list(ARROWS)
 
     def position(room):
-        key = "backends/*" if room.name.startswith("backends/") else room.name
+        key = planned_name(room.name)
         return order.index(key) if key in order else len(order), room.name
 
     for room in sorted(tree.rooms.values(), key=position):

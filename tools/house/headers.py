@@ -119,8 +119,8 @@ def check_headers(tree, build_dir):
     for (path, line, name), header in sorted(named.items()):
         package = package_of.get(header)
         if package in closed and package not in declared:
-            yield Finding(path, line, f"<{name}> is of {package}, which comes only as a dependency: "
-                          "list it in tools/packages.txt")
+            yield Finding(path, line, f"<{name}> is of {package}, which comes only as a "
+                          "dependency: list it in tools/packages.txt")
     yield from unseen(tree, named)
 
 
@@ -128,7 +128,8 @@ def unseen(tree, named):
     """Includes that no object of the build folder used: they were not checked."""
     seen = {(path, line) for path, line, _ in named}
     for path in tree.code():
-        for include in tree.includes(path):
-            if not include.quoted and (path, include.line) not in seen:
-                yield Finding(path, include.line, f"<{include.name}> was not seen in the build "
-                              "folder: build all of it", warning=True)
+        names = [include.name for include in tree.includes(path)
+                 if not include.quoted and (path, include.line) not in seen]
+        if names:
+            yield Finding(path, 0, f"not in any object of the build folder: <{'>, <'.join(names)}>",
+                          warning=True)
