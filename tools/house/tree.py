@@ -5,6 +5,7 @@ import functools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 CODE_SUFFIXES = (".h", ".cc")
@@ -54,17 +55,23 @@ class Tree:
 
     def _list_files(self):
         """What git tracks or would track; without git, everything that is no build output."""
-        answer = subprocess.run(
-            ["git", "-c", f"safe.directory={self.root}", "-C", str(self.root), "ls-files", "-z",
-             "--cached", "--others", "--exclude-standard"], capture_output=True, check=False)
-        if answer.returncode == 0:
-            names = set(answer.stdout.decode("utf-8", "surrogateescape").split("\0")) - {""}
-        else:
-            names = set()
-            for folder, folders, files in os.walk(self.root):
-                folders[:] = [f for f in folders if f != ".git" and not f.startswith("build")]
-                names |= {os.path.relpath(os.path.join(folder, f), self.root) for f in files}
-        return sorted(n for n in names if (self.root / n).is_file())
+        if shutil.which("git"):
+            answer = subprocess.run(
+                ["git", "-c", f"safe.directory={self.root}", "-C", str(self.root), "ls-files",
+                 "-z", "--cached", "--others", "--exclude-standard"],
+                capture_output=True, check=False)
+            if answer.returncode == 0:
+                names = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
+                return self._that_are_files(names)
+        names = []
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = [f for f in folders if f not in (".git", ".cache", "__pycache__")
+                          and not f.startswith("build")]
+            names += [os.path.relpath(os.path.join(folder, f), self.root) for f in files]
+        return self._that_are_files(names)
+
+    def _that_are_files(self, names):
+        return sorted({n for n in names if n and (self.root / n).is_file()})
 
     @functools.lru_cache(maxsize=None)
     def text(self, path):
