@@ -38,6 +38,13 @@ EventLoop::EventLoop(const Clock& clock) : clock_(clock), asio_(std::make_unique
 }
 
 EventLoop::~EventLoop() {
+  // What waits may own streams and post once more on its way out.
+  asio_->hooks.clear();
+  asio_->on_signal = nullptr;
+  while (!asio_->posted.empty() || !asio_->timers.empty()) {
+    std::exchange(asio_->posted, {}).clear();
+    std::exchange(asio_->timers, {}).clear();
+  }
   for (auto& [fd, watch] : asio_->watches) std::static_pointer_cast<Watch>(watch)->fd.release();
 }
 
