@@ -1,0 +1,53 @@
+// Reads the output of attempts from segments, off the core thread.
+//
+// Questions are asked and answered on the loop's thread; files are read on one thread of its own. Owned by
+// ApiServer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/loop.h"
+#include "base/worker_pool.h"
+#include "control/service.h"
+#include "process/segment_reader.h"
+
+namespace muster::server {
+
+struct OutputChunk {
+  std::string bytes;
+  uint64_t next_offset = 0;
+  // Nothing more will come: the attempt ended and all was read, or what was kept is gone.
+  bool at_end = false;
+  bool gone = false;
+};
+
+class OutputSource {
+ public:
+  explicit OutputSource(Loop& loop);
+  ~OutputSource();
+
+  // Up to `max_bytes` of one stream of the attempt from `offset`. An empty chunk that is not at_end means
+  // "not yet".
+  void Read(const control::OutputPlace& place, OutputStream stream, uint64_t offset,
+            size_t max_bytes, std::function<void(Result<OutputChunk>)> done);
+  // The last `max_bytes` of a stream.
+  void ReadTail(const control::OutputPlace& place, OutputStream stream, size_t max_bytes,
+                std::function<void(Result<OutputChunk>)> done);
+
+ private:
+  Result<OutputChunk> ReadNow(const control::OutputPlace& place, OutputStream stream,
+                              uint64_t offset, size_t max_bytes);
+  SegmentReader* ReaderOf(const std::string& dir);
+
+  Loop& loop_;
+  // Only touched on the pool's one thread.
+  std::map<std::string, std::unique_ptr<SegmentReader>> readers_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  WorkerPool pool_;
+};
+
+}  // namespace muster::server
