@@ -130,9 +130,6 @@ Result<LogRequest> LogRequestOf(const HttpRequest& request, TaskId task) {
     return UserError(ErrorCode::kInvalidArgument,
                      fmt::format("stream={}: known are stdout, stderr, executor, all", stream));
   }
-  if (log.offset != 0 && !log.stream) {
-    return UserError(ErrorCode::kInvalidArgument, "offset needs a stream: stdout, stderr or executor");
-  }
   return log;
 }
 

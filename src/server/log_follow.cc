@@ -17,15 +17,8 @@ LogFollow::LogFollow(Loop& loop, control::Service& service, OutputSource& source
       service_(service),
       source_(source),
       exchange_(std::move(exchange)),
-      request_(request) {
-  if (request_.stream) {
-    streams_ = {*request_.stream};
-  } else {
-    streams_ = {OutputStream::kExecutor, OutputStream::kStdout, OutputStream::kStderr};
-  }
-  offsets_.assign(streams_.size(), 0);
-  if (request_.stream) offsets_[0] = request_.offset;
-}
+      request_(request),
+      offset_(request.offset) {}
 
 void LogFollow::Begin() {
   auto place = service_.FindOutput(request_.task, request_.attempt);
@@ -33,7 +26,6 @@ void LogFollow::Begin() {
     exchange_->RespondError(place.error());
     return;
   }
-  started_ = true;
   exchange_->StartStream(200, "application/octet-stream");
   // Whoever holds the exchange holds this: until the answer is complete or the client is gone.
   exchange_->OnClosed([self = shared_from_this()] {});
@@ -52,12 +44,9 @@ void LogFollow::Look() {
     LookAgain();
     return;
   }
-  if (place->attempt != place_.attempt) {
-    offsets_.assign(streams_.size(), 0);
-    if (request_.stream) offsets_[0] = place_.attempt.n == 0 ? request_.offset : 0;
-  }
+  // A new attempt's output begins at 0.
+  if (place_.attempt.n != 0 && place->attempt != place_.attempt) offset_ = 0;
   place_ = *place;
-  at_ = 0;
   Read();
 }
 
@@ -75,7 +64,7 @@ void LogFollow::Read() {
     });
     return;
   }
-  source_.Read(place_, streams_[at_], offsets_[at_], kPieceBytes,
+  source_.Read(place_, request_.stream, offset_, kPieceBytes,
                [weak = weak_from_this()](Result<OutputChunk> chunk) {
                  if (auto self = weak.lock()) self->OnChunk(std::move(chunk));
                });
@@ -83,14 +72,19 @@ void LogFollow::Read() {
 
 void LogFollow::OnChunk(Result<OutputChunk> chunk) {
   if (exchange_->closed()) return;
-  bool more = false;
-  if (chunk.ok() && !chunk->bytes.empty()) {
-    exchange_->Write(chunk->bytes);
-    offsets_[at_] = chunk->next_offset;
-    more = true;
+  if (!chunk.ok()) {
+    exchange_->Abort();
+    return;
   }
-  if (!more) ++at_;
-  if (at_ < streams_.size()) return Read();
+  offset_ = chunk->next_offset;
+  if (!chunk->bytes.empty()) {
+    exchange_->Write(chunk->bytes);
+    return Read();
+  }
+  if (chunk->gone) {
+    exchange_->Write("\n[muster: output that stood here is not kept any more]\n");
+    return Read();
+  }
   bool ended = request_.attempt ? place_.attempt_ended : place_.task_ended;
   if (!request_.follow || ended) {
     exchange_->Finish();

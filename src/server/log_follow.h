@@ -15,9 +15,9 @@ namespace muster::server {
 struct LogRequest {
   TaskId task;
   std::optional<uint32_t> attempt;
-  // Nothing: the executor's words, standard output and standard error, one behind the other.
+  // Nothing: standard output, standard error and the executor's words in the order in which they came.
   std::optional<OutputStream> stream;
-  uint64_t offset = 0;  // only with one stream
+  uint64_t offset = 0;
   bool follow = false;
 };
 
@@ -38,11 +38,8 @@ class LogFollow : public std::enable_shared_from_this<LogFollow> {
   OutputSource& source_;
   std::shared_ptr<HttpExchange> exchange_;
   const LogRequest request_;
-  std::vector<OutputStream> streams_;
-  std::vector<uint64_t> offsets_;
-  size_t at_ = 0;
+  uint64_t offset_ = 0;
   control::OutputPlace place_;
-  bool started_ = false;
 };
 
 }  // namespace muster::server

@@ -30,22 +30,18 @@ class OutputSource {
   explicit OutputSource(Loop& loop);
   ~OutputSource();
 
-  // Up to `max_bytes` of one stream of the attempt from `offset`. An empty chunk that is not at_end means
-  // "not yet".
-  void Read(const control::OutputPlace& place, OutputStream stream, uint64_t offset,
+  // Up to `max_bytes` of one stream of the attempt from `offset`, or, without a stream, of all in the order
+  // in which they came. An empty chunk that is not at_end means "not yet".
+  void Read(const control::OutputPlace& place, std::optional<OutputStream> stream, uint64_t offset,
             size_t max_bytes, std::function<void(Result<OutputChunk>)> done);
-  // The last `max_bytes` of a stream.
-  void ReadTail(const control::OutputPlace& place, OutputStream stream, size_t max_bytes,
-                std::function<void(Result<OutputChunk>)> done);
 
  private:
-  Result<OutputChunk> ReadNow(const control::OutputPlace& place, OutputStream stream,
-                              uint64_t offset, size_t max_bytes);
-  SegmentReader* ReaderOf(const std::string& dir);
+  Result<OutputChunk> ReadNow(const control::OutputPlace& place,
+                              std::optional<OutputStream> stream, uint64_t offset, size_t max_bytes);
 
   Loop& loop_;
   // Only touched on the pool's one thread.
-  std::map<std::string, std::unique_ptr<SegmentReader>> readers_;
+  std::map<std::string, SegmentReader> readers_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   WorkerPool pool_;
 };
