@@ -103,6 +103,13 @@ class CheckHouse(unittest.TestCase):
         self.plant("src/core/step.cc", '#include "support/temp_dir.h"\n')
         self.assert_red("test code")
 
+    def test_a_fixture_beside_the_code_is_test_code(self):
+        self.plant("src/core/test_clock.h", '#pragma once\n#include "support/temp_dir.h"\n')
+        self.plant("src/core/step_test.cc", '#include "core/test_clock.h"\n')
+        self.assertEqual(self.run_house()[0], 0)
+        self.plant("src/core/step.cc", '#include "core/test_clock.h"\n')
+        self.assert_red("test code (src/core/test_clock.h) in a product")
+
     def test_a_public_header_that_needs_ours(self):
         self.plant("include/muster/muster.h", '#include "base/result.h"\n')
         self.assert_red("users do not have")

@@ -114,8 +114,8 @@ def check_includes(tree):
 
 def judge_include(tree, path, room, target):
     """What is wrong with `path` including our file `target`, or None."""
-    if target.startswith(tree.test_folder + "/"):
-        return None if tree.is_test(path) else f"test code ({target}) in a product"
+    if tree.is_test(target) and not tree.is_test(path):
+        return f"test code ({target}) in a product"
     if not target.startswith("src/"):
         return None
     if room is None:

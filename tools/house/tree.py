@@ -87,7 +87,11 @@ class Tree:
                 if f.endswith(CODE_SUFFIXES) and f.startswith(tuple(d + "/" for d in folders))]
 
     def is_test(self, path):
-        return path.startswith(self.test_folder + "/") or path.endswith("_test.cc")
+        """Test code: the folder of tests, *_test.cc, and what lies beside the code for tests only
+        (testing/, test_*.h, *_fixture.h)."""
+        return (path.startswith(self.test_folder + "/")
+                or re.search(r"_test\.cc$|/testing/|/test_\w+\.(h|cc)$|_fixture\.(h|cc)$", path)
+                is not None)
 
     @functools.lru_cache(maxsize=None)
     def includes(self, path):
