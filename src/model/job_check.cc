@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <unordered_map>
 
@@ -30,6 +31,7 @@ class Checker {
 
   void CheckWhole() {
     if (job_.name.find('\0') != std::string::npos) Add("name", "the name holds a NUL byte");
+    if (job_.cwd.find('\0') != std::string::npos) Add("cwd", "the path holds a NUL byte");
     if (job_.tasks.empty()) {
       Add("tasks", "the job has no tasks", "list at least one task with a command");
     }
@@ -43,10 +45,29 @@ class Checker {
             "give each task a name of its own");
       }
     }
-    if (job_.task_count() > kMaxJobTasks) {
-      Add("tasks", fmt::format("the job has {} tasks, the limit is {}", job_.task_count(), kMaxJobTasks),
-          "split it into several jobs");
+    CheckTotal();
+  }
+
+  // Saturates: the counts of a made-up job may not fit 64 bits together.
+  void CheckTotal() {
+    uint64_t total = 0;
+    for (const TaskSpec& task : job_.tasks) {
+      if (!HasSaneRange(task)) return;
+      uint64_t count = task.count();
+      total = count > UINT64_MAX - total ? UINT64_MAX : total + count;
     }
+    if (total <= kMaxJobTasks) return;
+    Add("tasks", fmt::format("the job has {} tasks, the limit is {}", total, kMaxJobTasks),
+        "split it into several jobs");
+  }
+
+  // False if the size of the range cannot even be worked out.
+  static bool HasSaneRange(const TaskSpec& task) {
+    constexpr int64_t kMostIndex = INT64_MAX / 4;
+    const auto* range = std::get_if<IndexRange>(&task.each);
+    if (range == nullptr) return true;
+    return range->step >= 1 && range->first <= kMostIndex && range->first >= -kMostIndex &&
+           range->last <= kMostIndex && range->last >= -kMostIndex;
   }
 
   void CheckEnv(const std::string& path,
@@ -86,18 +107,27 @@ class Checker {
         Add(Path(i, "array"), fmt::format("the step is {}, it must be at least 1", range->step));
         return;
       }
+      if (!HasSaneRange(task)) {
+        Add(Path(i, "array"),
+            fmt::format("the indexes {} to {} are too large", range->first, range->last));
+        return;
+      }
       if (range->size() == 0) {
         Add(Path(i, "array"), fmt::format("{}-{} is empty", range->first, range->last),
             "write the smaller index first");
       }
     }
-    if (const auto* items = std::get_if<ItemList>(&task.each); items != nullptr && items->empty()) {
-      Add(Path(i, "each"), "the list of items is empty");
-    }
     if (task.count() > kMaxArrayTasks) {
-      Add(Path(i, "array"),
+      Add(Path(i, std::holds_alternative<ItemList>(task.each) ? "each" : "array"),
           fmt::format("the array has {} tasks, the limit is {}", task.count(), kMaxArrayTasks),
           "split it, or let each task do more");
+    }
+    const auto* items = std::get_if<ItemList>(&task.each);
+    if (items != nullptr && items->empty()) Add(Path(i, "each"), "the list of items is empty");
+    for (size_t k = 0; items != nullptr && k < items->size(); ++k) {
+      if ((*items)[k].find('\0') == std::string_view::npos) continue;
+      Add(Path(i, "each"), fmt::format("item {} holds a NUL byte", k + 1));
+      break;
     }
     if (task.array_cap != 0 && !task.is_array()) {
       Add(Path(i, "array"), "a cap needs an array");
@@ -107,11 +137,21 @@ class Checker {
   void CheckTask(size_t i) {
     const TaskSpec& task = job_.tasks[i];
     if (task.name.empty()) Add(Path(i, "name"), "the name is empty");
-    if (task.name.find('\0') != std::string::npos) Add(Path(i, "name"), "the name holds a NUL byte");
+    if (task.name.find('\0') != std::string::npos)
+      Add(Path(i, "name"), "the name holds a NUL byte");
     CheckCommand(i);
     CheckEach(i);
     CheckEnv(Path(i, "env"), task.env);
+    CheckPaths(i);
+    CheckSupported(i);
     if (task.request.cpus.value == 0) Add(Path(i, "cpus"), "0 cpus; the least is 0.001");
+    if (task.memory_limit && task.memory_limit->value == 0) {
+      Add(Path(i, "memory"), "the limit is 0");
+    }
+    if (task.grace.count() < 0) Add(Path(i, "grace"), "the grace is below zero");
+    if (task.needs_time && task.needs_time->count() < 0) {
+      Add(Path(i, "needs-time"), "the time is below zero");
+    }
     if (task.memory_limit && *task.memory_limit < task.request.memory) {
       Add(Path(i, "memory"), fmt::format("the limit {} is below the request {}",
                                          Render(*task.memory_limit), Render(task.request.memory)));
@@ -128,6 +168,33 @@ class Checker {
         Add(fmt::format("tasks[{}].needs[{}]", i, k),
             fmt::format("there is no task at position {}", task.needs[k]));
       }
+    }
+  }
+
+  void CheckPaths(size_t i) {
+    const TaskSpec& task = job_.tasks[i];
+    if (task.cwd.find('\0') != std::string::npos) Add(Path(i, "cwd"), "the path holds a NUL byte");
+    for (size_t k = 0; k < task.inputs.size(); ++k) {
+      const std::string& input = task.inputs[k];
+      if (!input.empty() && input.find('\0') == std::string::npos) continue;
+      Add(fmt::format("tasks[{}].inputs[{}]", i, k), "this cannot be the name of a file");
+    }
+  }
+
+  // What the language has and this version cannot do yet.
+  void CheckSupported(size_t i) {
+    const TaskSpec& task = job_.tasks[i];
+    if (task.lane == Lane::kOwn) {
+      Add(Path(i, "lane"), "a launch of its own for a task is not supported by this version",
+          "write lane: pooled, or take it out");
+    }
+    if (task.request.gpus != 0) {
+      Add(Path(i, "gpus"), "gpus are not handed out by this version",
+          "take it out, and limit how many tasks run at once with cpus or a cap");
+    }
+    if (!task.request.named.empty()) {
+      Add(Path(i, "resources"), "resources with names are not supported by this version",
+          "take it out, and limit how many tasks run at once with a cap");
     }
   }
 
