@@ -18,7 +18,7 @@ constexpr std::string_view kJobFlags =
     "--cwd";
 
 void PrintBash() {
-  fmt::print(R"(# bash completion of muster: source <(muster completion bash)
+  fmt::print(R"sh(# bash completion of muster: source <(muster completion bash)
 _muster() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" verb="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -49,7 +49,7 @@ _muster() {{
   esac
 }}
 complete -F _muster muster
-)",
+)sh",
              kVerbs, kJobFlags);
 }
 
