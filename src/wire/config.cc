@@ -63,19 +63,19 @@ class Typer {
     problem.problem.column = text.column;
   }
 
-  void Read(const std::string& key, Setting<std::string>& setting) {
+  void Read(const std::string& key, Sourced<std::string>& setting) {
     Take(key, setting, [](const std::string& text) { return Result<std::string>(text); });
   }
-  void Read(const std::string& key, Setting<std::optional<MilliCpu>>& setting) {
+  void Read(const std::string& key, Sourced<std::optional<MilliCpu>>& setting) {
     Take(key, setting, ParseMilliCpu);
   }
-  void Read(const std::string& key, Setting<std::optional<Bytes>>& setting) {
+  void Read(const std::string& key, Sourced<std::optional<Bytes>>& setting) {
     Take(key, setting, ParseBytes, GuessSize);
   }
-  void Read(const std::string& key, Setting<Duration>& setting) {
+  void Read(const std::string& key, Sourced<Duration>& setting) {
     Take(key, setting, ParseDuration, GuessTime);
   }
-  void Read(const std::string& key, Setting<uint32_t>& setting) {
+  void Read(const std::string& key, Sourced<uint32_t>& setting) {
     Take(key, setting, [](const std::string& text) -> Result<uint32_t> {
       uint32_t number = 0;
       auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -88,7 +88,7 @@ class Typer {
  private:
   static std::string NoGuess(std::string_view) { return ""; }
   template <typename T, typename Parse, typename Guess = std::string (*)(std::string_view)>
-  void Take(const std::string& key, Setting<T>& setting, Parse parse, Guess guess = NoGuess) {
+  void Take(const std::string& key, Sourced<T>& setting, Parse parse, Guess guess = NoGuess) {
     const ConfigText* text = Find(key);
     if (text == nullptr) return;
     setting.source = text->source;
@@ -267,8 +267,8 @@ class Loader {
     }
   }
 
-  ClusterConfig ReadCluster(const std::string& name, Typer& typer) {
-    ClusterConfig cluster;
+  ClusterEntry ReadCluster(const std::string& name, Typer& typer) {
+    ClusterEntry cluster;
     cluster.name = name;
     std::string prefix = fmt::format("clusters.{}.", name);
     typer.Read(prefix + "kind", cluster.kind);
@@ -313,7 +313,7 @@ class Loader {
   }
 
   void ReadLogLevel(Typer& typer) {
-    Setting<std::string> word;
+    Sourced<std::string> word;
     typer.Read("log_level", word);
     loaded_.config.log_level = {LogLevel::kInfo, word.source};
     std::vector<std::string> known;
@@ -381,8 +381,8 @@ const std::vector<std::string>& ClusterConfigKeys() {
   return *kKeys;
 }
 
-const ClusterConfig* Config::Find(std::string_view name) const {
-  for (const ClusterConfig& cluster : clusters) {
+const ClusterEntry* Config::Find(std::string_view name) const {
+  for (const ClusterEntry& cluster : clusters) {
     if (cluster.name == name) return &cluster;
   }
   return nullptr;
@@ -390,7 +390,7 @@ const ClusterConfig* Config::Find(std::string_view name) const {
 
 std::vector<std::string> Config::ClusterNames() const {
   std::vector<std::string> names;
-  for (const ClusterConfig& cluster : clusters) names.push_back(cluster.name);
+  for (const ClusterEntry& cluster : clusters) names.push_back(cluster.name);
   return names;
 }
 

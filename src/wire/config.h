@@ -4,7 +4,7 @@
 //     ConfigInputs inputs{.cwd = "/home/me/project", .home = "/home/me", .variable = Lookup};
 //     LoadedConfig loaded = LoadConfig(inputs);
 //     for (const ConfigProblem& p : loaded.problems) Print(Render(p));
-//     const ClusterConfig* cluster = loaded.config.Find(loaded.config.default_cluster.value);
+//     const ClusterEntry* cluster = loaded.config.Find(loaded.config.default_cluster.value);
 //
 // Precedence: flag > variable > project file (muster.yaml in cwd or the closest folder above it, up
 // to home or /) > user file ($XDG_CONFIG_HOME or ~/.config, then muster/muster.yaml) > site file
@@ -53,42 +53,42 @@ struct ConfigSource {
 };
 
 template <typename T>
-struct Setting {
+struct Sourced {
   T value{};
   ConfigSource source;
 };
 
 struct PoolConfig {
-  Setting<uint32_t> min;
-  Setting<uint32_t> max;                  // executors
-  Setting<std::optional<MilliCpu>> cpus;  // of one executor; not set: the cluster's, shared evenly
-  Setting<std::optional<Bytes>> memory;
-  Setting<Duration> idle;
+  Sourced<uint32_t> min;
+  Sourced<uint32_t> max;                  // executors
+  Sourced<std::optional<MilliCpu>> cpus;  // of one executor; not set: the cluster's, shared evenly
+  Sourced<std::optional<Bytes>> memory;
+  Sourced<Duration> idle;
 };
 
-struct ClusterConfig {
+struct ClusterEntry {
   std::string name;
-  Setting<std::string> kind;
+  Sourced<std::string> kind;
   // What muster may use; not set: all there is.
-  Setting<std::optional<MilliCpu>> cpus;
-  Setting<std::optional<Bytes>> memory;
+  Sourced<std::optional<MilliCpu>> cpus;
+  Sourced<std::optional<Bytes>> memory;
   // Most attempts that run at once; 0: no bound but cpus and memory.
-  Setting<uint32_t> max_attempts;
+  Sourced<uint32_t> max_attempts;
   PoolConfig pool;
 };
 
 struct Config {
-  Setting<std::string> default_cluster;
+  Sourced<std::string> default_cluster;
   // In the order of their names.
-  std::vector<ClusterConfig> clusters;
+  std::vector<ClusterEntry> clusters;
   // Where a standing controller listens: "/path", "unix:/path", "http://..." or "https://..."; "":
   // none.
-  Setting<std::string> controller;
+  Sourced<std::string> controller;
   // Absolute; "" if neither a home nor a setting says where.
-  Setting<std::string> state_dir;
-  Setting<LogLevel> log_level;
+  Sourced<std::string> state_dir;
+  Sourced<LogLevel> log_level;
 
-  const ClusterConfig* Find(std::string_view name) const;
+  const ClusterEntry* Find(std::string_view name) const;
   std::vector<std::string> ClusterNames() const;
 };
 
