@@ -12,12 +12,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 
 #include "backends/local/launch_folder.h"
 #include "backends/local/launch_lock.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "process/proc_stat.h"
 #include "process/process_tree.h"
 
 #ifndef SYS_pidfd_send_signal
@@ -56,8 +58,8 @@ class Keeper {
  public:
   Keeper(LaunchFolder folder, UniqueFd lock) : folder_(std::move(folder)), lock_(std::move(lock)) {}
 
-  // In the keeper process; ends it.
-  [[noreturn]] void Run(const std::function<int()>& run);
+  // Returns when nothing of the launch is left.
+  Status Run(const std::function<int()>& run);
 
  private:
   Status Start(const std::function<int()>& run);
@@ -78,18 +80,14 @@ class Keeper {
   std::optional<BootTime> kill_at_;
 };
 
-void Keeper::Run(const std::function<int()>& run) {
-  Status started = Start(run);
-  if (!started.ok()) {
-    Say("failed: " + started.error().ToString());
-    ::_exit(1);
-  }
+Status Keeper::Run(const std::function<int()>& run) {
+  RETURN_IF_ERROR(Start(run));
   ::prctl(PR_SET_NAME, "muster-keeper");
   WaitForExecutor();
   uint64_t left_behind = 0;
   EndDescendants([](pid_t) { return false; }, [&](const ReapedProcess&) { ++left_behind; });
   WriteOutcome(left_behind);
-  ::_exit(0);
+  return Status::Ok();
 }
 
 Status Keeper::Start(const std::function<int()>& run) {
@@ -224,17 +222,11 @@ Result<UniqueFd> TakeOverLock(const LaunchFolder& folder) {
 int RunLaunch(const std::string& path, const std::function<int()>& run) {
   LaunchFolder folder(path);
   auto lock = TakeOverLock(folder);
-  if (!lock.ok()) {
-    Say("failed: " + lock.error().ToString());
-    return 1;
-  }
-  pid_t keeper = ::fork();
-  if (keeper < 0) {
-    Say("failed: " + ErrnoError("fork the keeper", errno).ToString());
-    return 1;
-  }
-  if (keeper == 0) Keeper(std::move(folder), std::move(*lock)).Run(run);
-  return 0;
+  Status kept = lock.ok() ? Keeper(std::move(folder), std::move(*lock)).Run(run)
+                          : Status(std::move(lock).error());
+  if (kept.ok()) ::_exit(0);
+  Say("failed: " + kept.error().ToString());
+  return 1;
 }
 
 Status RequestStop(const ProcessIdentity& keeper, Duration grace) {
@@ -257,6 +249,18 @@ Status RequestStop(const ProcessIdentity& keeper, Duration grace) {
   }
   if (sent != 0) return ErrnoError(fmt::format("signal keeper {}", keeper.pid), errno);
   return Status::Ok();
+}
+
+void ReapKeeper(const ProcessIdentity& keeper) {
+  static std::mutex
+      mutex;  // or another thread reaps it, and the pid is given to another child of ours
+  std::lock_guard lock(mutex);
+  auto stat = ReadProcStat(keeper.pid);
+  if (!stat || stat->state != 'Z' || stat->parent != ::getpid() ||
+      stat->start_ticks != keeper.start_ticks) {
+    return;
+  }
+  ::waitpid(keeper.pid, nullptr, WNOHANG);
 }
 
 }  // namespace muster::local

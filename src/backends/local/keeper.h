@@ -1,10 +1,11 @@
 // The keeper: the small process above a local executor. It proves what nobody else can: that an
 // executor and everything it ever started are gone.
 //
-//   muster executor --launch-dir DIR      the starter: forks the keeper and ends
-//     keeper                              nobody's child; reaper of everything below it
-//       executor                          killed by the kernel if the keeper dies
-//         spawner, tasks ...
+//   muster executor --launch-dir DIR      the keeper: a session of its own, outlives who started
+//   it,
+//     executor                            reaper of everything below; if it dies, the kernel kills
+//     this
+//       spawner, tasks ...
 //
 // When the executor has ended, however, the keeper kills and reaps what is left of its tree, writes
 // the outcome, and ends. It holds the launch's lock all the time.
@@ -22,15 +23,15 @@
 
 namespace muster::local {
 
-// The descriptor that hands the lock of the launch folder to the starter.
+// The descriptor that hands the lock of the launch folder to the keeper.
 inline constexpr int kLockDescriptor = 3;
 // Grace of a SIGTERM that does not say how long.
 inline constexpr Duration kDefaultStopGrace{std::chrono::seconds(30)};
 
-// Calls `run` in the executor's own process and makes its result the executor's exit code. The
-// caller gets the starter's exit code: 0, or 1 if the launch could not be started. The backend
-// reads which from standard output: a line `started`, or `failed: ` and why. If the lock is not
-// handed over (the command was typed by hand), it is taken here.
+// Becomes the keeper and calls `run` in a process below it, whose exit code is the result of `run`.
+// Returns the keeper's own exit code: 0 once all is over, or 1 if the launch could not be started.
+// The backend reads which from standard output: a line `started`, or `failed: ` and why. If the
+// lock is not handed over (the command was typed by hand), it is taken here.
 //
 // In `run`: standard input is /dev/null, standard output and error are executor.log, no signal is
 // blocked; SIGTERM means drain and leave.
@@ -39,5 +40,8 @@ int RunLaunch(const std::string& folder, const std::function<int()>& run);
 // Asks a keeper to end its executor: SIGTERM now, SIGKILL for the whole tree after `grace`.
 // Repeated, it can only shorten the grace. kNotFound if the keeper does not run.
 Status RequestStop(const ProcessIdentity& keeper, Duration grace);
+
+// Takes the exit status of a keeper that has ended, if it is a child of this process: else nothing.
+void ReapKeeper(const ProcessIdentity& keeper);
 
 }  // namespace muster::local

@@ -65,9 +65,8 @@ Status MakeFolder(const LaunchFolder& folder) {
   return Status::Ok();
 }
 
-// Runs the starter with the lock as descriptor 3 and returns once it was exec'ed; its standard
-// output is the pipe.
-struct Starter {
+// A child of ours, until it ends or we do.
+struct StartedKeeper {
   pid_t pid = 0;
   UniqueFd said;
 };
@@ -92,7 +91,8 @@ class SpawnSetup {
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, kLockDescriptor + 1);
     ::posix_spawn_file_actions_addchdir_np(&actions_, "/");
   }
-  // A session of its own, so that neither a terminal's Ctrl-C nor its end reaches the executor.
+  // A session of its own: it outlives us, and neither a terminal's Ctrl-C nor its end reaches the
+  // executor.
   void DetachFromTerminal() {
     sigset_t none;
     sigset_t all;
@@ -129,7 +129,8 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   return pointers;
 }
 
-Result<Starter> RunStarter(const LaunchStart& start, int lock) {
+// Returns once the program was exec'ed. The lock becomes its descriptor 3.
+Result<StartedKeeper> RunKeeper(const LaunchStart& start, int lock) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return ErrnoError("make a pipe", errno);
   UniqueFd read_end(ends[0]);
@@ -143,15 +144,14 @@ Result<Starter> RunStarter(const LaunchStart& start, int lock) {
   SpawnSetup setup;
   setup.GiveDescriptors(write_end.get(), log.get(), lock);
   setup.DetachFromTerminal();
-  Starter starter;
-  int error = setup.Spawn(&starter.pid, Pointers(command).data(), Pointers(environment).data());
+  StartedKeeper keeper;
+  int error = setup.Spawn(&keeper.pid, Pointers(command).data(), Pointers(environment).data());
   if (error != 0) return ErrnoError("run " + command[0], error);
-  starter.said = std::move(read_end);
-  return starter;
+  keeper.said = std::move(read_end);
+  return keeper;
 }
 
-// The line the starter or keeper said; nothing if they ended without a word, or the call's time is
-// over.
+// The line the keeper said; nothing if it ended without a word, or the call's time is over.
 std::optional<std::string> ReadAnswer(const UniqueFd& said, const CallContext& call) {
   std::string text;
   while (!IsOver(call)) {
@@ -167,9 +167,9 @@ std::optional<std::string> ReadAnswer(const UniqueFd& said, const CallContext& c
   return std::nullopt;
 }
 
-int ReapStarter(pid_t pid) {
+int WaitForEnd(pid_t child) {
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return status;
 }
@@ -182,7 +182,7 @@ std::string LastLines(const LaunchFolder& folder) {
   return log;
 }
 
-// The starter ended or was ended without a word. `lock` is released on the way, to see if others
+// The keeper ended or was ended without a word. `lock` is released on the way, to see if others
 // hold it.
 SubmitAnswer DecideSilentStart(const LaunchStart& start, UniqueFd lock, int status) {
   const LaunchId launch = start.order.spec.id;
@@ -192,7 +192,7 @@ SubmitAnswer DecideSilentStart(const LaunchStart& start, UniqueFd lock, int stat
                           WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
   Error error = OperatorError(ErrorCode::kInternal, std::move(what));
   error.their_words = LastLines(start.folder);
-  // A keeper on its way out may hold the lock for a moment.
+  // An executor that never began may hold the lock for a moment.
   for (int look = 0; look < 50; ++look) {
     auto seen = start.folder.Look();
     if (!seen.ok()) return Unknown(launch, seen.error());
@@ -238,13 +238,15 @@ SubmitAnswer StartLocked(const LaunchStart& start, UniqueFd lock, const CallCont
   if (Status written = WriteFolder(start); !written.ok()) return refuse(written.error());
   auto aside = MoveAside(std::move(lock));
   if (!aside.ok()) return refuse(aside.error());
-  auto starter = RunStarter(start, aside->get());
-  if (!starter.ok()) return refuse(starter.error());
-  std::optional<std::string> said = ReadAnswer(starter->said, call);
-  if (!said) ::kill(starter->pid, SIGKILL);
-  int status = ReapStarter(starter->pid);
-  if (!said) return DecideSilentStart(start, std::move(*aside), status);
+  auto keeper = RunKeeper(start, aside->get());
+  if (!keeper.ok()) return refuse(keeper.error());
+  std::optional<std::string> said = ReadAnswer(keeper->said, call);
+  if (!said) {
+    ::kill(keeper->pid, SIGKILL);
+    return DecideSilentStart(start, std::move(*aside), WaitForEnd(keeper->pid));
+  }
   if (said != "started") {
+    WaitForEnd(keeper->pid);
     return refuse(OperatorError(ErrorCode::kInternal, said->substr(said->find(' ') + 1)));
   }
   auto seen = start.folder.Look();

@@ -1,5 +1,5 @@
 // Starting one launch: makes its folder, takes its lock, writes what the executor must know, and
-// runs the starter (keeper.h). Any thread.
+// runs the keeper (keeper.h). Any thread.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct LaunchStart {
 std::vector<std::string> CommandOf(const LaunchStart& start);
 
 // Idempotent: a launch that was started already, running or ended, is accepted and left alone. What
-// failed before anything ran is refused, and its folder is removed. Unknown only if the starter
+// failed before anything ran is refused, and its folder is removed. Unknown only if the keeper
 // gave no answer and something of it is still there.
 SubmitAnswer StartLaunch(const LaunchStart& start, const CallContext& call);
 

@@ -292,6 +292,7 @@ Status LocalBackend::ForgetOne(LaunchId launch) {
       ::poll(nullptr, 0, 2);
       continue;
     }
+    if (seen->identity) ReapKeeper(seen->identity->keeper);
     return folder.Remove().WithContext(context);
   }
   return may_run();

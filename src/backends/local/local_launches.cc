@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "backends/local/keeper.h"
 #include "backends/local/strays.h"
 
 namespace muster::local {
@@ -55,7 +56,10 @@ LaunchObservation LocalLaunches::Observe(LaunchId launch, Duration limit) const 
     return observation;
   }
   observation.confirmed = true;
-  if (seen->identity) observation.external_id = ExternalId(*seen->identity);
+  if (seen->identity) {
+    observation.external_id = ExternalId(*seen->identity);
+    ReapKeeper(seen->identity->keeper);
+  }
   switch (DecideStage(*seen)) {
     case LaunchStage::kNoFolder:
     case LaunchStage::kNeverStarted:
