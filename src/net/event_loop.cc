@@ -46,6 +46,7 @@ EventLoop::~EventLoop() {
     std::exchange(asio_->timers, {}).clear();
   }
   for (auto& [fd, watch] : asio_->watches) std::static_pointer_cast<Watch>(watch)->fd.release();
+  asio_->watches.clear();
 }
 
 void EventLoop::Post(std::function<void()> work) {

@@ -47,7 +47,9 @@ void HttpConnection::TurnAway() {
 void HttpConnection::CloseWhenIdle() {
   keep_alive_ = false;
   bool idle = reading_ == Reading::kHead && answer_ == Answer::kNone && unparsed().empty();
-  if (idle && life_ == Life::kServing) Cut();
+  if (!idle || life_ != Life::kServing) return;
+  if (stream_->pending_bytes() == 0) return Cut();
+  Linger();
 }
 
 void HttpConnection::CutSilently() {
@@ -209,12 +211,12 @@ bool HttpConnection::ReadHead() {
     // Empty lines before a request are to be ignored (RFC 9112 section 2.2).
     while (!unparsed().empty() && (unparsed()[0] == '\r' || unparsed()[0] == '\n')) ++inbox_at_;
     if (unparsed().empty()) {
-      if (eof_) Cut();
+      if (eof_) Linger();
       return false;
     }
     parser_.emplace(HttpParser::Side::kRequest, limits().max_head);
   }
-  if (!Parse()) return false;
+  if (!Parse()) return reading_ == Reading::kDone;
   if (parser_->head_done()) OnHead();
   return true;
 }
@@ -325,7 +327,7 @@ std::shared_ptr<HttpExchange> HttpConnection::MakeExchange() {
 
 bool HttpConnection::ReadBody() {
   if (body_paused_) return false;
-  if (!Parse()) return false;
+  if (!Parse()) return reading_ == Reading::kDone;
   if (life_ != Life::kServing) return false;
   if (body_wanted_) SetDeadline(limits().body_time);
   if (parser_->done()) {
