@@ -41,8 +41,11 @@ std::optional<EndKind> ParseEndKind(std::string_view word) {
 std::string Render(const EndReason& reason) {
   switch (reason.kind) {
     case EndKind::kFailed:
+      if (!reason.detail.empty()) return fmt::format("failed({})", reason.detail);
+      [[fallthrough]];
     case EndKind::kSignal: return fmt::format("{}({})", ToString(reason.kind), reason.number);
     case EndKind::kStartFailed:
+      if (reason.number == 0) return fmt::format("start-failed({})", reason.detail);
       return fmt::format("start-failed({}: {})", reason.detail, std::strerror(reason.number));
     case EndKind::kCancelled: return reason.unconfirmed ? "cancelled (unconfirmed)" : "cancelled";
     default: break;

@@ -12,7 +12,7 @@ namespace muster {
 
 enum class EndKind : uint8_t {
   kOk,
-  kFailed,        // number: exit code
+  kFailed,        // number: exit code; or detail: what else failed, "{out} was not written"
   kSignal,        // number: signal
   kOom,           // the task itself was killed for memory
   kOomChild,      // something inside was killed for memory though the task returned 0
@@ -22,7 +22,7 @@ enum class EndKind : uint8_t {
   kPreempted,
   kNodeLost,
   kExecutorLost,
-  kStartFailed,   // number: errno; detail: the step, "exec /bin/foo"
+  kStartFailed,   // number: errno or 0; detail: the step, "exec /bin/foo"
   kDiskFull,
   kImage,
   kInfeasible,    // no configured cluster could ever run it
@@ -38,7 +38,8 @@ struct EndReason {
   EndKind kind = EndKind::kUnknown;
   int32_t number = 0;
   std::string detail;
-  // Beside kCancelled: the end was declared by `cancel --abandon` and never confirmed.
+  // The end was declared by us and never confirmed: beside kCancelled by `cancel --abandon` or a late
+  // result, beside kExecutorLost because the executor was silent for longer than lease and margin.
   bool unconfirmed = false;
   friend bool operator==(const EndReason&, const EndReason&) = default;
 };
