@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "process/cgroup_leaf.h"
 #include "process/proc_stat.h"
 #include "process/process_tree.h"
 
@@ -110,6 +111,7 @@ Status KillTree(const ProcessIdentity& identity, Duration limit) {
                       identity.pid, pid, Render(limit)));
     }
   }
+  CgroupFolder::EndLeftovers();
   return Status::Ok();
 }
 

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/clock.h"
 #include "process/proc_stat.h"
 
 #ifndef SYS_pidfd_send_signal
@@ -162,7 +163,10 @@ bool SignalPidfd(int pidfd, int signal) {
 void SignalDescendants(int signal) { SignalTrees(ListChildren(::getpid()), signal); }
 
 void EndDescendants(const std::function<bool(pid_t)>& keep,
-                    const std::function<void(const ReapedProcess&)>& on_reaped) {
+                    const std::function<void(const ReapedProcess&)>& on_reaped,
+                    const std::function<void()>& on_slow) {
+  const BootTime slow_at = SystemClock().Read().boot + std::chrono::milliseconds(50);
+  bool was_slow = on_slow == nullptr;
   int empty_looks = 0;
   int pause_ms = 1;
   while (!ReapAll(on_reaped)) {
@@ -175,6 +179,10 @@ void EndDescendants(const std::function<bool(pid_t)>& keep,
     }
     empty_looks = 0;
     SignalTrees(roots, SIGKILL);
+    if (!was_slow && SystemClock().Read().boot >= slow_at) {
+      was_slow = true;
+      on_slow();
+    }
     WaitForChildSignal(pause_ms);
     pause_ms = std::min(pause_ms * 2, 50);
   }

@@ -37,10 +37,12 @@ struct ReapedProcess {
 // Kills every descendant of the calling process, which must be a child subreaper, and returns when
 // all are gone and reaped. Children for which `keep` says true, and what is below them, are left
 // alone, but reaped if they end. Waits as long as the kernel needs: a process that may not be
-// killed (another user's) or cannot die (uninterruptible) is waited for. Faster if SIGCHLD is
-// blocked.
+// killed (another user's) or cannot die (uninterruptible) is waited for. `on_slow` is called once
+// if it takes longer than 50 ms: what forks faster than it is killed, one by one, must be ended by
+// other means. Faster if SIGCHLD is blocked.
 void EndDescendants(const std::function<bool(pid_t)>& keep,
-                    const std::function<void(const ReapedProcess&)>& on_reaped);
+                    const std::function<void(const ReapedProcess&)>& on_reaped,
+                    const std::function<void()>& on_slow = nullptr);
 
 // Makes orphans among the calling process's descendants its own children (PR_SET_CHILD_SUBREAPER).
 void BecomeSubreaper();

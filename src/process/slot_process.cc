@@ -41,7 +41,8 @@ void ResetFlags(int fd) {
 
 class SlotProcess {
  public:
-  explicit SlotProcess(UniqueFd socket) : socket_(std::move(socket)), signals_(OpenSignals()) {}
+  SlotProcess(UniqueFd socket, CgroupLeaf leaf)
+      : socket_(std::move(socket)), signals_(OpenSignals()), leaf_(std::move(leaf)) {}
   [[noreturn]] void Run();
 
  private:
@@ -70,6 +71,7 @@ class SlotProcess {
 
   UniqueFd socket_;
   UniqueFd signals_;
+  CgroupLeaf leaf_;
   UniqueFd stdout_;
   UniqueFd stderr_;
   State state_ = State::kIdle;
@@ -159,14 +161,17 @@ void SlotProcess::KillTree() {
   kill_at_.reset();
   if (state_ == State::kIdle) return;
   auto keep_none = [](pid_t) { return false; };
-  EndDescendants(keep_none, [this](const ReapedProcess& reaped) {
-    if (reaped.pid == first_) {
-      NoteFirstEnd(reaped.status, reaped.usage);
-    } else if (report_.stopped == 0 && WIFSIGNALED(reaped.status) &&
-               WTERMSIG(reaped.status) == SIGKILL) {
-      ++report_.left_behind;
-    }
-  });
+  EndDescendants(
+      keep_none,
+      [this](const ReapedProcess& reaped) {
+        if (reaped.pid == first_) {
+          NoteFirstEnd(reaped.status, reaped.usage);
+        } else if (report_.stopped == 0 && WIFSIGNALED(reaped.status) &&
+                   WTERMSIG(reaped.status) == SIGKILL) {
+          ++report_.left_behind;
+        }
+      },
+      [this] { leaf_.KillOthers(); });
   SendEnded("");
 }
 
@@ -271,7 +276,7 @@ void SlotProcess::StartParsed(const StartProgram& start) {
   }
   first_ = started.pid;
   report_.pid = started.pid;
-  report_start_at_ = started_ + kStartedReportDelay;
+  report_start_at_ = SystemClock().Read().boot + kStartedReportDelay;
 }
 
 void SlotProcess::SendStarted() {
@@ -295,7 +300,8 @@ void SlotProcess::Send(std::string_view what_failed) {
 }
 
 void SlotProcess::EndEverything() {
-  EndDescendants([](pid_t) { return false; }, [](const ReapedProcess&) {});
+  EndDescendants([](pid_t) { return false; }, [](const ReapedProcess&) {},
+                 [this] { leaf_.KillOthers(); });
   ::_exit(0);
 }
 
@@ -311,14 +317,15 @@ UniqueFd OpenSignals() {
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-void RunSlotProcess(UniqueFd socket, int zygote) {
+void RunSlotProcess(UniqueFd socket, pid_t zygote, CgroupLeaf leaf) {
   ::prctl(PR_SET_PDEATHSIG, EndYourselfSignal());
   if (::getppid() != zygote) ::_exit(0);
   ::setsid();
   ::prctl(PR_SET_NAME, "muster-slot");
   BecomeSubreaper();
+  leaf.Join();
   // On the heap: it is large, and stacks of sanitizers are not.
-  auto* slot = new SlotProcess(std::move(socket));
+  auto* slot = new SlotProcess(std::move(socket), std::move(leaf));
   slot->Run();
 }
 

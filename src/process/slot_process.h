@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/unique_fd.h"
+#include "process/cgroup_leaf.h"
 
 namespace muster {
 
@@ -15,6 +16,6 @@ int EndYourselfSignal();
 UniqueFd OpenSignals();
 
 // For the freshly forked process; `zygote` is its parent's pid. Never returns.
-[[noreturn]] void RunSlotProcess(UniqueFd socket, int zygote);
+[[noreturn]] void RunSlotProcess(UniqueFd socket, pid_t zygote, CgroupLeaf leaf);
 
 }  // namespace muster

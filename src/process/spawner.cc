@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/cgroup_leaf.h"
 #include "process/packet_socket.h"
 #include "process/process_tree.h"
 #include "process/zygote.h"
@@ -46,6 +47,7 @@ Spawner::~Spawner() {
     ::poll(nullptr, 0, 1);
   }
   EndOrphans();
+  CgroupFolder::RemoveAllOf(zygote_);
 }
 
 void Spawner::AdoptOrphans() {

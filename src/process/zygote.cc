@@ -16,6 +16,7 @@
 #include <span>
 
 #include "base/clock.h"
+#include "process/cgroup_leaf.h"
 #include "process/packet_socket.h"
 #include "process/process_tree.h"
 #include "process/slot_process.h"
@@ -74,7 +75,10 @@ void UseNullDevice() {
 class Zygote {
  public:
   Zygote(UniqueFd socket, pid_t executor)
-      : socket_(std::move(socket)), signals_(OpenSignals()), executor_(executor) {}
+      : socket_(std::move(socket)),
+        signals_(OpenSignals()),
+        executor_(executor),
+        cgroups_(CgroupFolder::Make(::getpid())) {}
   [[noreturn]] void Run();
 
  private:
@@ -89,6 +93,7 @@ class Zygote {
   UniqueFd socket_;
   UniqueFd signals_;
   const pid_t executor_;
+  CgroupFolder cgroups_;
   std::map<pid_t, uint32_t> slots_;
 };
 
@@ -128,7 +133,9 @@ void Zygote::OpenOne(uint32_t slot, UniqueFd slot_socket) {
   }
   socket_.Reset();
   signals_.Reset();
-  RunSlotProcess(std::move(slot_socket), self);
+  CgroupLeaf leaf = cgroups_.MakeLeaf(slot);
+  cgroups_ = CgroupFolder();
+  RunSlotProcess(std::move(slot_socket), self, std::move(leaf));
 }
 
 void Zygote::Reap() {
@@ -145,6 +152,7 @@ void Zygote::OnSlotEnded(pid_t pid) {
   std::map<pid_t, uint32_t> ended;
   ended.insert(slots_.extract(pid));
   uint32_t left_behind = 0;
+  for (auto [gone, slot] : ended) cgroups_.KillLeaf(slot);
   EndDescendants([this](pid_t child) { return slots_.contains(child); },
                  [&](const ReapedProcess& reaped) {
                    if (auto slot = slots_.extract(reaped.pid)) {
@@ -153,7 +161,10 @@ void Zygote::OnSlotEnded(pid_t pid) {
                      ++left_behind;
                    }
                  });
-  for (auto [gone, slot] : ended) Report({ZygoteReport::kSlotGone, slot, 0, left_behind});
+  for (auto [gone, slot] : ended) {
+    cgroups_.RemoveLeaf(slot);
+    Report({ZygoteReport::kSlotGone, slot, 0, left_behind});
+  }
 }
 
 void Zygote::Report(const ZygoteReport& report) {
@@ -163,6 +174,7 @@ void Zygote::Report(const ZygoteReport& report) {
 
 void Zygote::EndEverything() {
   const BootTime limit = SystemClock().Read().boot + kSlotsEndWithin;
+  const std::map<pid_t, uint32_t> all = slots_;
   for (const auto& [pid, slot] : slots_) ::kill(pid, EndYourselfSignal());
   while (!slots_.empty() && SystemClock().Read().boot < limit) {
     int status = 0;
@@ -178,6 +190,8 @@ void Zygote::EndEverything() {
     }
   }
   EndDescendants([](pid_t) { return false; }, [](const ReapedProcess&) {});
+  for (const auto& [pid, slot] : all) cgroups_.RemoveLeaf(slot);
+  cgroups_.Remove();
   ::_exit(0);
 }
 
