@@ -120,15 +120,4 @@ std::string LaunchesToJson(const std::vector<LaunchMessage>& launches) {
   return json{{"items", items}, {"total", launches.size()}}.dump();
 }
 
-Result<JobId> ParseJobId(std::string_view text) {
-  JobId id;
-  const char* end = text.data() + text.size();
-  if (text.size() > 1 && text.front() == 'j') {
-    auto [at, error] = std::from_chars(text.data() + 1, end, id.number);
-    if (error == std::errc() && at == end && id.number > 0) return id;
-  }
-  return UserError(ErrorCode::kInvalidArgument,
-                   fmt::format("'{}' is not a job id; job ids look like j12", text));
-}
-
 }  // namespace muster

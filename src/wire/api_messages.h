@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "wire/id_text.h"  // IWYU pragma: export
 
 namespace muster {
 
@@ -63,8 +64,5 @@ struct LaunchMessage {
   std::string reason;
 };
 std::string LaunchesToJson(const std::vector<LaunchMessage>& launches);
-
-// "j12" and "j12.500": strict, whole text. Nothing else is an id.
-Result<JobId> ParseJobId(std::string_view text);
 
 }  // namespace muster

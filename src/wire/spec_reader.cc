@@ -108,7 +108,7 @@ class JobReader {
   }
 
   void ReadCluster(DocRef value, const DocPath& path) {
-    if (value.is_map()) {
+    if (value.is_map() && !value.Find("base64")) {
       problems_.Add(path, value,
                     "settings for one kind of cluster are not supported by this version",
                     "write only the name of a configured cluster");
@@ -189,12 +189,11 @@ class JobReader {
 
   // What the model finds, unless the place has a problem already.
   void AddSemanticProblems() {
-    if (broken_) return;
+    if (broken_ || problems_.full()) return;
     for (SpecProblem& problem : CheckJobSpec(spec_)) {
-      if (problems_.full() || !problems_.Covers(problem.path)) {
-        problems_.Add(source_ == SpecSource::kJobFile ? WithPlace(std::move(problem), root_)
-                                                      : std::move(problem));
-      }
+      if (problems_.Covers(problem.path)) continue;
+      problems_.Add(source_ == SpecSource::kJobFile ? WithPlace(std::move(problem), root_)
+                                                    : std::move(problem));
     }
   }
 

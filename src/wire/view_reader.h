@@ -64,8 +64,10 @@ class ViewReader {
   void Get(DocRef value, const DocPath& path, std::vector<T>& list) {
     if (!value.is_list()) FailAt(path, "a list is expected");
     list.clear();
-    value.ForEachItem(
-        [&](DocRef item) { Get(item, path.Index(list.size()), list.emplace_back()); });
+    value.ForEachItem([&](DocRef item) {
+      DocPath at = path.Index(list.size());
+      Get(item, at, list.emplace_back());
+    });
   }
   template <typename T>
   void Get(DocRef value, const DocPath& path, T& out) {

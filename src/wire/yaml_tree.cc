@@ -34,6 +34,7 @@ class Events final : public YAML::EventHandler {
                 const std::string& value) override {
     CheckTag(mark, tag);
     auto style = tag == "?" || tag.empty() ? DocBuilder::Style::kPlain : DocBuilder::Style::kQuoted;
+    last_scalar_ = PlaceOf(mark);
     Check(builder_.Scalar(PlaceOf(mark), value, style, anchor));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -49,6 +50,8 @@ class Events final : public YAML::EventHandler {
   }
   void OnMapEnd() override { Check(builder_.End()); }
 
+  DocBuilder::Place last_scalar() const { return last_scalar_; }
+
  private:
   static DocBuilder::Place PlaceOf(const YAML::Mark& mark) {
     return {mark.line + 1, mark.column + 1};
@@ -63,16 +66,42 @@ class Events final : public YAML::EventHandler {
   }
 
   DocBuilder& builder_;
+  DocBuilder::Place last_scalar_;
   int documents_ = 0;
 };
 
 std::string_view LineAt(std::string_view text, int line) {
   for (; line > 1; --line) {
     size_t end = text.find('\n');
-    if (end == std::string_view::npos) return "";
+    if (end == std::string_view::npos) return text.substr(text.size());
     text.remove_prefix(end + 1);
   }
   return text.substr(0, text.find('\n'));
+}
+
+// yaml-cpp takes the end of the text for the end of a quoted value. True if the value at `place`,
+// the last one, is in quotes that are never closed.
+bool IsOpenQuote(std::string_view text, DocBuilder::Place place) {
+  if (place.line == 0) return false;
+  std::string_view line = LineAt(text, place.line);
+  std::string_view rest = text.substr(static_cast<size_t>(line.data() - text.data()));
+  rest.remove_prefix(std::min(rest.size(), static_cast<size_t>(place.column - 1)));
+  // Anchor and tag stand before the value.
+  while (rest.starts_with('&') || rest.starts_with('!')) {
+    rest.remove_prefix(std::min(rest.size(), rest.find_first_of(" \n")));
+    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(" \n")));
+  }
+  if (!rest.starts_with('"') && !rest.starts_with('\'')) return false;
+  char quote = rest.front();
+  for (size_t i = 1; i < rest.size(); ++i) {
+    if (rest[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (rest[i] == quote) {
+      if (quote == '"' || !rest.substr(i + 1).starts_with('\'')) return false;
+      ++i;
+    }
+  }
+  return true;
 }
 
 // What usually lies behind an error of the YAML parser at this place.
@@ -168,6 +197,11 @@ DocParse ParseYamlTree(std::string_view text) {
       YAML::Parser parser(stream);
       Events events(builder);
       while (parser.HandleNextDocument(events)) {
+      }
+      if (IsOpenQuote(text, events.last_scalar())) {
+        builder.Fail(events.last_scalar(), "the quote that opens here is never closed",
+                     "close it, and indent what follows");
+        throw Stopped();
       }
     } catch (const Stopped&) {
       result.error = builder.problem();
