@@ -180,7 +180,7 @@ void OnSubmit(Turn& turn, const SubmitJob& input) {
     return Refuse(turn, input.token, *std::move(error));
   }
   JobAccepted fact;
-  fact.job = JobId{rep.last_job + 1};
+  fact.job = JobId{std::max(rep.last_job + 1, rep.live.first_job)};
   fact.spec = input.spec;
   if (input.spec->cluster.empty()) {
     // A fact holds what was chosen: another default later does not move this job.

@@ -33,6 +33,7 @@ struct ConfigureClusters {
   std::vector<ClusterSettings> clusters;
   std::string default_cluster;
   std::string store_id;  // jitter depends on it
+  uint64_t first_job = 1;  // no job gets a lower number (private runs share a counter)
 };
 
 struct SubmitJob {

@@ -219,6 +219,7 @@ struct Live {
   bool stopped = false;
   std::string default_cluster;
   std::string store_id;
+  uint64_t first_job = 1;
   BootTime started;    // when leases began to count
   BootTime last_step;
   WallTime last_wall;

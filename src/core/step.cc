@@ -12,6 +12,7 @@ void Take(Turn& turn, const ConfigureClusters& input) {
   StateRep& rep = turn.rep;
   rep.live.default_cluster = input.default_cluster;
   rep.live.store_id = input.store_id;
+  rep.live.first_job = input.first_job;
   for (auto& pool : rep.pools) pool->settings.reset();
   for (const ClusterSettings& settings : input.clusters) {
     Pool& pool = *rep.pools[rep.PoolIndex(settings.name)];
