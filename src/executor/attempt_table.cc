@@ -4,14 +4,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/hash.h"
+#include "model/held_hash.h"
 
 namespace muster::executor {
 namespace {
-
-uint64_t HashOf(const HeldAttempt& attempt) {
-  return HashCombine(std::hash<AttemptId>()(attempt.id), attempt.send);
-}
 
 bool IsRunning(Phase phase) {
   return phase == Phase::kStarting || phase == Phase::kRunning || phase == Phase::kStopping;
@@ -76,7 +72,7 @@ void AttemptTable::SetSend(HeldAttempt& attempt, uint32_t send) {
 void AttemptTable::Count(const HeldAttempt& attempt, int by) {
   if (IsHeld(attempt.phase)) {
     held_ += by;
-    hash_ ^= HashOf(attempt);
+    hash_ ^= HeldHash(attempt.id, attempt.send);
   }
   if (attempt.phase == Phase::kFinished) finished_ += by;
   if (attempt.phase == Phase::kAcknowledged) unpublished_ += by;

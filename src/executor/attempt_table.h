@@ -31,6 +31,7 @@ struct HeldAttempt {
   AttemptId id;
   uint32_t send = 0;
   Phase phase = Phase::kWaiting;
+  uint64_t template_id = 0;
   std::shared_ptr<const RunTemplate> what;
   int64_t index = 0;
   std::string item;
@@ -77,6 +78,8 @@ class AttemptTable {
   void Forget(HeldAttempt& attempt, Past how);
   // Never held here, and never will be with a send number up to this one.
   void RememberDropped(AttemptId id, uint32_t send) { Remember(id, Past::kDropped, send); }
+
+  void RememberPublished(AttemptId id, uint32_t send) { Remember(id, Past::kPublished, send); }
 
   // Waiting, starting, running or stopping: what a heartbeat counts.
   size_t held_count() const { return held_; }

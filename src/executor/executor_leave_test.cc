@@ -138,7 +138,7 @@ TEST(ExecutorLeave, DrainWaitsForTheOrderToPublish) {
   d.Pass(seconds(2));
   EXPECT_FALSE(d.machine.left());
   d.Publish(1);
-  d.machine.OnPublished(Driver::Id(1), d.now);
+  d.machine.OnPublished(Driver::Id(1), 1, d.now);
   auto last = d.Take();
   EXPECT_EQ(last->published_size(), 1);
   EXPECT_TRUE(last->drained());

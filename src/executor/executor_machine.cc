@@ -67,7 +67,9 @@ void ExecutorMachine::OnMessage(const v1::FromController& message, Now now) {
     lease_end_ = std::max(lease_end_, sent + lease_);
   }
   for (const v1::Template& sent : message.templates()) {
-    templates_[sent.id()] = std::make_shared<const RunTemplate>(executor::FromWire(sent));
+    auto what = executor::FromWire(sent);
+    // One that cannot be read is as good as not sent: its runs say so.
+    if (what.ok()) templates_[sent.id()] = std::make_shared<const RunTemplate>(std::move(*what));
   }
   for (const v1::Run& run : message.runs()) OnRun(run, now);
   for (const auto& ref : message.acks()) OnAck({FromWire(ref), ref.send()}, now);
@@ -77,12 +79,13 @@ void ExecutorMachine::OnMessage(const v1::FromController& message, Now now) {
     OnStop({FromWire(stop.attempt()), stop.attempt().send()}, FromWire(stop.cause()),
            Duration(stop.grace_us()), now);
   }
-  if (message.send_held()) unsent_.full_list = true;
+  // The heartbeat beside it says "nothing" where the list would be empty.
+  if (message.send_held()) unsent_.full_list = unsent_.heartbeat = true;
   if (message.has_drain()) {
     Duration grace(std::max<int64_t>(message.drain().grace_us(), 0));
     BeginDrain({message.drain().why(), now.boot + grace, grace, rules_.leave_holding});
   }
-  for (uint64_t id : message.forget_templates()) templates_.erase(id);
+  for (uint64_t id : message.forget_templates()) OnForgetTemplate(id);
   Settle(now);
 }
 
@@ -112,6 +115,7 @@ void ExecutorMachine::OnRun(const v1::Run& run, Now now) {
   HeldAttempt attempt;
   attempt.id = id;
   attempt.send = send;
+  attempt.template_id = run.template_id();
   attempt.index = run.index();
   attempt.item = run.item();
   attempt.out_name = run.out_name();
@@ -195,34 +199,58 @@ void ExecutorMachine::OnPublish(Named named) {
   HeldAttempt* held = table_.Find(named.id);
   if (held != nullptr &&
       (held->phase == Phase::kFinished || held->phase == Phase::kAcknowledged)) {
-    actions_.push_back(PublishOutput{held->id, held->what, held->out_name});
+    actions_.push_back(PublishOutput{held->id, named.send, held->what, held->out_name});
     return;
   }
+  if (held != nullptr) return;
   auto past = table_.FindPast(named.id);
-  if (held == nullptr && past && past->how == Past::kPublished) {
-    return unsent_.published.push_back(named);
+  if (past && past->how == Past::kPublished) return unsent_.published.push_back(named);
+  PublishFound order{named.id, named.send, {}};
+  for (const auto& [id, what] : templates_) {
+    if (!what->out_dir.empty()) order.candidates.push_back(what);
   }
-  unsent_.publish_failed.push_back(
-      {named, ENOENT,
-       fmt::format("publish the output of {}: executor {} does not hold it", Render(named.id),
-                   Render(identity_.executor))});
+  actions_.push_back(std::move(order));
 }
 
-void ExecutorMachine::OnPublished(AttemptId id, Now now) {
-  HeldAttempt* held = table_.Find(id);
-  if (left_ || held == nullptr) return;
+// Its job is over: what is left of it unpublished will stay so.
+void ExecutorMachine::OnForgetTemplate(uint64_t id) {
+  auto found = templates_.find(id);
+  if (found == templates_.end()) return;
+  const RunTemplate& gone = *found->second;
+  std::vector<AttemptId> superseded;
+  for (const auto& [attempt, held] : table_.all()) {
+    // The number alone would not do: it may have meant another one on an earlier connection.
+    if (held.phase == Phase::kAcknowledged && held.template_id == id &&
+        held.what->out_dir == gone.out_dir && held.what->cwd == gone.cwd) {
+      superseded.push_back(attempt);
+    }
+  }
+  for (AttemptId attempt : superseded) {
+    HeldAttempt& held = *table_.Find(attempt);
+    actions_.push_back(DiscardOutput{attempt, held.what, held.out_name});
+    table_.Forget(held, Past::kAcknowledged);
+  }
+  templates_.erase(found);
+}
+
+void ExecutorMachine::OnPublished(AttemptId id, uint32_t send, Now now) {
+  if (left_) return;
   last_ended_ = now.boot;
-  unsent_.published.push_back({id, held->send});
-  table_.Forget(*held, Past::kPublished);
+  unsent_.published.push_back({id, send});
+  if (HeldAttempt* held = table_.Find(id)) {
+    table_.Forget(*held, Past::kPublished);
+  } else {
+    table_.RememberPublished(id, send);
+  }
   Settle(now);
 }
 
-void ExecutorMachine::OnPublishFailed(AttemptId id, int error_number, std::string what_failed,
-                                      Now now) {
+void ExecutorMachine::OnPublishFailed(AttemptId id, uint32_t send, int error_number,
+                                      std::string what_failed, Now now) {
+  if (left_) return;
+  unsent_.publish_failed.push_back({{id, send}, error_number, std::move(what_failed)});
   HeldAttempt* held = table_.Find(id);
-  if (left_ || held == nullptr) return;
-  unsent_.publish_failed.push_back({{id, held->send}, error_number, std::move(what_failed)});
-  if (held->phase == Phase::kFinished) OnAck({id, held->send}, now);
+  if (held != nullptr && held->phase == Phase::kFinished) OnAck({id, send}, now);
   Settle(now);
 }
 

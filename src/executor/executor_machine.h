@@ -83,8 +83,16 @@ struct StopRunning {
 // Move {out} to its final place. Answer with OnPublished or OnPublishFailed.
 struct PublishOutput {
   AttemptId attempt;
+  uint32_t send = 0;
   std::shared_ptr<const RunTemplate> what;
   std::string out_name;
+};
+// The same for an attempt that another executor ran and that is gone since: it left its output below
+// one of these folders, if anywhere. Answer in the same way.
+struct PublishFound {
+  AttemptId attempt;
+  uint32_t send = 0;
+  std::vector<std::shared_ptr<const RunTemplate>> candidates;
 };
 // Remove what the attempt left at {out}: it will not be published.
 struct DiscardOutput {
@@ -100,8 +108,8 @@ struct CutConnection {
 struct Leave {
   std::string why;
 };
-using Action =
-    std::variant<StartAttempt, StopRunning, PublishOutput, DiscardOutput, CutConnection, Leave>;
+using Action = std::variant<StartAttempt, StopRunning, PublishOutput, PublishFound,
+                            DiscardOutput, CutConnection, Leave>;
 
 class ExecutorMachine {
  public:
@@ -112,8 +120,9 @@ class ExecutorMachine {
   void OnMessage(const v1::FromController& message, Now now);
   void OnProgramStarted(AttemptId id, int64_t pid, WallTime started, Now now);
   void OnProgramEnded(AttemptId id, const ExitFacts& facts, int64_t pid, Now now);
-  void OnPublished(AttemptId id, Now now);
-  void OnPublishFailed(AttemptId id, int error_number, std::string what_failed, Now now);
+  void OnPublished(AttemptId id, uint32_t send, Now now);
+  void OnPublishFailed(AttemptId id, uint32_t send, int error_number, std::string what_failed,
+                       Now now);
   // Asked from outside (SIGTERM): drains like the controller's Drain, and does not wait for a
   // controller that is not there.
   void OnAskedToLeave(Duration grace, std::string why, Now now);
@@ -176,6 +185,7 @@ class ExecutorMachine {
   void OnAck(Named named, Now now);
   void OnPublish(Named named);
   void OnNotHeld(Named named);
+  void OnForgetTemplate(uint64_t id);
   void SayAgain(HeldAttempt& held, uint32_t send);
   void Drop(HeldAttempt& held, uint32_t send);
   void Stop(HeldAttempt& held, StopCause cause, Duration grace, Now now);

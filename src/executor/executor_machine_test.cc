@@ -402,11 +402,13 @@ TEST(ExecutorMachine, SendsTheFullListWhenAsked) {
   d.Run({1, 2, 3});
   d.Start(1);
   d.End(2);
+  d.Take();
   auto ask = d.Message();
   ask.set_send_held(true);
   d.Send(ask);
   auto list = d.Take();
-  ASSERT_EQ(list->held_size(), 2);
+  EXPECT_EQ(list->held_size(), 2);
+  EXPECT_EQ(list->heartbeat().held_count(), 2u);
 }
 
 TEST(ExecutorMachine, PublishesAfterTheAckAndSaysSoAgain) {
@@ -422,7 +424,7 @@ TEST(ExecutorMachine, PublishesAfterTheAckAndSaysSoAgain) {
     d.Publish(1);
     auto orders = d.Actions<PublishOutput>();
     ASSERT_EQ(orders.size(), round == 0 ? 1u : 0u);
-    if (round == 0) d.machine.OnPublished(Driver::Id(1), d.now);
+    if (round == 0) d.machine.OnPublished(Driver::Id(1), 1, d.now);
     EXPECT_EQ(d.Take()->published_size(), 1);
   }
   EXPECT_EQ(d.machine.attempts().unpublished(), 0u);
@@ -437,7 +439,7 @@ TEST(ExecutorMachine, KeepsTheOutputWhenPublishingFailed) {
   d.Ack(1);
   d.Publish(1);
   d.Actions<PublishOutput>();
-  d.machine.OnPublishFailed(Driver::Id(1), EACCES, "rename a to b", d.now);
+  d.machine.OnPublishFailed(Driver::Id(1), 1, EACCES, "rename a to b", d.now);
   auto report = d.Take();
   ASSERT_EQ(report->publish_failed_size(), 1);
   EXPECT_EQ(report->publish_failed(0).error_number(), EACCES);
@@ -445,13 +447,41 @@ TEST(ExecutorMachine, KeepsTheOutputWhenPublishingFailed) {
   EXPECT_EQ(d.Actions<PublishOutput>().size(), 1u);
 }
 
-TEST(ExecutorMachine, SaysThatItCannotPublishWhatItDoesNotHold) {
+TEST(ExecutorMachine, PublishesForAnExecutorThatIsGoneWhatItFinds) {
   Driver d;
   d.Connect();
-  d.Publish(8);
+  auto message = d.Message();
+  Driver::AddTemplate(message, 1);
+  Driver::AddTemplate(message, 2).set_out_dir("out/t");
+  for (uint32_t task : {8, 9}) Driver::Name(*message.add_publishes(), task, 3);
+  d.Send(message);
+  auto orders = d.Actions<PublishFound>();
+  ASSERT_EQ(orders.size(), 2u);
+  ASSERT_EQ(orders[0].candidates.size(), 1u);
+  EXPECT_EQ(orders[0].candidates[0]->out_dir, "out/t");
+  d.machine.OnPublished(Driver::Id(8), 3, d.now);
+  d.machine.OnPublishFailed(Driver::Id(9), 3, ESTALE, "find", d.now);
   auto report = d.Take();
-  ASSERT_EQ(report->publish_failed_size(), 1);
-  EXPECT_EQ(report->publish_failed(0).error_number(), ENOENT);
+  ASSERT_EQ(report->published_size(), 1);
+  EXPECT_EQ(report->published(0).send(), 3u);
+  EXPECT_EQ(report->publish_failed_size(), 1);
+  d.Publish(8);
+  EXPECT_THAT(d.Actions<PublishFound>(), IsEmpty());
+  EXPECT_EQ(d.Take()->published_size(), 1);
+}
+
+TEST(ExecutorMachine, RemovesUnpublishedOutputWhenItsJobIsOver) {
+  Driver d;
+  d.Connect();
+  d.RunWithOut({1});
+  d.End(1);
+  d.Take();
+  d.Ack(1);
+  auto message = d.Message();
+  message.add_forget_templates(2);
+  d.Send(message);
+  EXPECT_EQ(d.Actions<DiscardOutput>().size(), 1u);
+  EXPECT_EQ(d.machine.attempts().unpublished(), 0u);
 }
 
 TEST(ExecutorMachine, RemovesTheOutputOfFailedAndOfSupersededAttempts) {

@@ -2,55 +2,10 @@
 #include <utility>
 
 #include "executor/executor_machine.h"
-#include "wire/executor.pb.h"
+#include "wire/executor_frames.h"
 
 namespace muster::executor {
 namespace {
-
-void ToWire(AttemptId id, uint32_t send, v1::AttemptRef& ref) {
-  ref.set_job(id.task.job.number);
-  ref.set_task(id.task.number);
-  ref.set_n(id.n);
-  ref.set_send(send);
-}
-
-v1::Ended::Cause ToWire(StopCause cause) {
-  switch (cause) {
-    case StopCause::kNone: return v1::Ended::NONE;
-    case StopCause::kTimeLimit: return v1::Ended::TIME_LIMIT;
-    case StopCause::kCancelled: return v1::Ended::CANCELLED;
-    case StopCause::kDraining: return v1::Ended::DRAINING;
-  }
-  return v1::Ended::NONE;
-}
-
-v1::Ended::How ToWire(ExitFacts::How how) {
-  switch (how) {
-    case ExitFacts::How::kExited: return v1::Ended::EXITED;
-    case ExitFacts::How::kSignalled: return v1::Ended::SIGNALLED;
-    case ExitFacts::How::kNotStarted: return v1::Ended::NOT_STARTED;
-    case ExitFacts::How::kLost: return v1::Ended::LOST;
-  }
-  return v1::Ended::LOST;
-}
-
-void ToWire(const HeldAttempt& held, v1::Ended& ended) {
-  const ExitFacts& facts = held.facts;
-  ToWire(held.id, held.send, *ended.mutable_attempt());
-  ended.set_how(ToWire(facts.how));
-  ended.set_code(facts.code);
-  if (!facts.what_failed.empty()) ended.set_what_failed(facts.what_failed);
-  ended.set_stop_cause(ToWire(facts.stop_cause));
-  ended.set_started_us(facts.started.us);
-  ended.set_wall_us(facts.wall.count());
-  ended.set_user_us(facts.user_cpu.count());
-  ended.set_system_us(facts.system_cpu.count());
-  ended.set_max_rss(facts.max_rss.value);
-  ended.set_left_behind(facts.left_behind);
-  ended.set_output_bytes(facts.output_bytes);
-  ended.set_output_dropped(facts.output_dropped);
-  ended.set_pid(held.pid);
-}
 
 v1::Held::Phase ToWire(Phase phase) {
   switch (phase) {
@@ -62,10 +17,14 @@ v1::Held::Phase ToWire(Phase phase) {
 }
 
 void ToWire(const HeldAttempt& held, v1::Held& entry) {
-  ToWire(held.id, held.send, *entry.mutable_attempt());
+  ToRef(held.id, held.send, entry.mutable_attempt());
   entry.set_phase(ToWire(held.phase));
   entry.set_pid(held.pid);
   entry.set_started_us(held.started.us);
+}
+
+void ToEnded(const HeldAttempt& held, v1::Ended* ended) {
+  muster::ToEnded(held.id, held.send, held.facts, held.pid, ended);
 }
 
 bool EndedOrLater(Phase phase) {
@@ -93,7 +52,7 @@ void ExecutorMachine::SayEnded(HeldAttempt& held) {
 
 void ExecutorMachine::FillHello(Now now, v1::Hello& hello) {
   hello_sent_ = now.boot;
-  hello.set_protocol(1);
+  hello.set_protocol(kExecutorProtocol);
   hello.set_muster_version(identity_.version);
   hello.set_executor(identity_.executor.number);
   hello.set_launch(identity_.launch.number);
@@ -103,16 +62,7 @@ void ExecutorMachine::FillHello(Now now, v1::Hello& hello) {
   hello.set_pid(identity_.pid);
   hello.set_pid_start_time(identity_.pid_start_time);
   hello.set_host(identity_.host);
-  v1::Capacity& capacity = *hello.mutable_capacity();
-  capacity.set_milli_cpus(identity_.capacity.cpus.value);
-  capacity.set_memory(identity_.capacity.memory.value);
-  capacity.set_gpus(identity_.capacity.gpus);
-  capacity.set_max_attempts(identity_.max_attempts);
-  for (const auto& [name, amount] : identity_.capacity.named) {
-    v1::NamedResource& named = *capacity.add_named();
-    named.set_name(name);
-    named.set_amount(amount);
-  }
+  ToCapacity(identity_.capacity, identity_.max_attempts, hello.mutable_capacity());
   for (const auto& [key, value] : identity_.labels) {
     v1::Label& label = *hello.add_labels();
     label.set_key(key);
@@ -126,7 +76,7 @@ void ExecutorMachine::FillHello(Now now, v1::Hello& hello) {
   unsent_ = {};
   for (auto& [id, held] : table_.all()) {
     held.started_unsaid = held.ended_unsaid = false;
-    if (held.phase == Phase::kFinished) ToWire(held, *hello.add_finished());
+    if (held.phase == Phase::kFinished) ToEnded(held, hello.add_finished());
     if (!EndedOrLater(held.phase)) ToWire(held, *hello.add_held());
   }
 }
@@ -143,7 +93,7 @@ void ExecutorMachine::FillReports(Now now, v1::FromExecutor& batch) {
     if (held == nullptr || !held->started_unsaid) continue;
     held->started_unsaid = false;
     v1::Started& started = *batch.add_started();
-    ToWire(id, held->send, *started.mutable_attempt());
+    ToRef(id, held->send, started.mutable_attempt());
     started.set_pid(held->pid);
     started.set_started_us(held->started.us);
   }
@@ -151,17 +101,17 @@ void ExecutorMachine::FillReports(Now now, v1::FromExecutor& batch) {
     HeldAttempt* held = table_.Find(id);
     if (held == nullptr || !held->ended_unsaid) continue;
     held->ended_unsaid = false;
-    ToWire(*held, *batch.add_ended());
+    ToEnded(*held, batch.add_ended());
   }
-  for (Named named : unsent_.dropped) ToWire(named.id, named.send, *batch.add_dropped());
-  for (Named named : unsent_.published) ToWire(named.id, named.send, *batch.add_published());
+  for (Named named : unsent_.dropped) ToRef(named.id, named.send, batch.add_dropped());
+  for (Named named : unsent_.published) ToRef(named.id, named.send, batch.add_published());
   for (const PublishFailure& failure : unsent_.publish_failed) {
     v1::PublishFailed& failed = *batch.add_publish_failed();
-    ToWire(failure.attempt.id, failure.attempt.send, *failed.mutable_attempt());
+    ToRef(failure.attempt.id, failure.attempt.send, failed.mutable_attempt());
     failed.set_error_number(failure.error_number);
     failed.set_what_failed(failure.what_failed);
   }
-  for (Named named : unsent_.unknown) ToWire(named.id, named.send, *batch.add_unknown());
+  for (Named named : unsent_.unknown) ToRef(named.id, named.send, batch.add_unknown());
   if (unsent_.full_list) {
     for (const auto& [id, held] : table_.all()) {
       if (!EndedOrLater(held.phase)) ToWire(held, *batch.add_held());

@@ -166,9 +166,9 @@ class World {
     for (const PublishOutput& order : d_.Actions<PublishOutput>()) {
       EXPECT_FALSE(discarded_.contains(order.attempt.task.number));
       if (Fault(20)) {
-        d_.machine.OnPublishFailed(order.attempt, 28, "rename a to b", d_.now);
+        d_.machine.OnPublishFailed(order.attempt, order.send, 28, "rename a to b", d_.now);
       } else {
-        d_.machine.OnPublished(order.attempt, d_.now);
+        d_.machine.OnPublished(order.attempt, order.send, d_.now);
         EXPECT_TRUE(published_.insert(order.attempt.task.number).second);
       }
     }

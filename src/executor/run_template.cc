@@ -1,16 +1,12 @@
 #include "executor/run_template.h"
 
-#include "wire/executor.pb.h"
+#include "wire/executor_frames.h"
 
 namespace muster::executor {
 
-RunTemplate FromWire(const v1::Template& sent) {
+Result<RunTemplate> FromWire(const v1::Template& sent) {
   RunTemplate run;
-  if (sent.has_exec()) {
-    run.command = ExecCommand{{sent.exec().arg().begin(), sent.exec().arg().end()}};
-  } else {
-    run.command = ShellCommand{sent.shell()};
-  }
+  ASSIGN_OR_RETURN(run.command, FromTemplateCommand(sent));
   run.env.reserve(sent.env_size());
   for (const v1::Label& variable : sent.env()) run.env.emplace_back(variable.key(), variable.value());
   run.cwd = sent.cwd();

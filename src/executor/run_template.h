@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "model/job_spec.h"
 
@@ -30,6 +31,7 @@ struct RunTemplate {
   bool once = false;
 };
 
-RunTemplate FromWire(const v1::Template& sent);
+// An error if it has no command.
+Result<RunTemplate> FromWire(const v1::Template& sent);
 
 }  // namespace muster::executor
