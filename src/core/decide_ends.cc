@@ -215,7 +215,10 @@ void OnFinished(Turn& turn, Executor& executor, const FinishedAttempt& finished)
     bool present = attempt != nullptr && attempt->n == finished.attempt.n;
     if (present && attempt->executor == &executor && attempt->send == finished.send &&
         attempt->state != AttemptState::kEnded) {
-      Accept(turn, *job, EndFact(turn, executor, finished));
+      AttemptEnded fact = EndFact(turn, executor, finished);
+      // One word on when it started: the one that was shown while it ran.
+      if (attempt->started.us != 0) fact.facts.started = attempt->started;
+      Accept(turn, *job, std::move(fact));
     } else if (!present) {
       LateResult(turn, executor, *job, finished);
     }

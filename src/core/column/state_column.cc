@@ -23,9 +23,8 @@ void StateColumn::SetInChunk(uint32_t chunk, uint32_t from, uint32_t to, uint8_t
   Chunk& c = chunks_[chunk];
   uint32_t size = ChunkSize(chunk);
   if (!c.body) {
-    replaced[c.uniform] += to - from;
-    if (c.uniform == code) return;
-    if (from == 0 && to == size) {
+    if (c.uniform == code || (from == 0 && to == size)) {
+      replaced[c.uniform] += to - from;
       c.uniform = code;
       return;
     }
