@@ -47,7 +47,8 @@ struct CallContext {
 struct SubmitAnswer {
   enum class Kind : uint8_t {
     kAccepted,
-    // The cluster will not run it, and nothing of it is left there that could still start.
+    // This request has no effect, now or later. Of an earlier one of the same launch with unknown
+    // outcome it says nothing: only Find does.
     kRefused,
     // It may or may not be there, now or later: ask Find, or Submit again.
     kUnknown,
