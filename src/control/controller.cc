@@ -57,6 +57,7 @@ Status Controller::Start() {
   for (const Cluster& cluster : options_.clusters) configure.clusters.push_back(cluster.settings);
   configure.default_cluster = options_.default_cluster;
   configure.store_id = store_.store_id();
+  configure.first_job = options_.first_job;
   Take(std::move(configure));
   launches_.StartWatching();
   return Status::Ok();
@@ -115,6 +116,7 @@ bool Controller::Write(core::Facts& facts, core::Effects& effects) {
                            [this](core::EffectBody&& body) { CarryOut(std::move(body)); });
   effects.clear();
   sessions_.Flush();
+  if (effect_queue_.waiting() > 0) store_.Hurry();
   return true;
 }
 
@@ -137,7 +139,6 @@ void Controller::OnDurable(store::Position position) {
   effect_queue_.ReleaseDurable(position,
                                [this](core::EffectBody&& body) { CarryOut(std::move(body)); });
   sessions_.Flush();
-  if (stopped_ && store_.durable() >= store_.written()) std::exchange(stopped_, nullptr)();
 }
 
 void Controller::CarryOut(core::EffectBody&& body) {
@@ -204,13 +205,17 @@ void Controller::ArmTimer() {
 }
 
 void Controller::MaybeSnapshot() {
-  if (!store_.WantsSnapshot()) return;
-  auto taken = store_.TakeSnapshot(state_);
-  if (taken.ok()) {
-    ++counters_.snapshots;
-  } else {
-    LogWarning("snapshot: {}", taken.error().ToString());
-  }
+  if (!store_.WantsSnapshot() || snapshotting_) return;
+  snapshotting_ = true;
+  store_.TakeSnapshot(state_, [this, alive = std::weak_ptr<bool>(alive_)](Status taken) {
+    if (!alive.lock()) return;
+    snapshotting_ = false;
+    if (taken.ok()) {
+      ++counters_.snapshots;
+    } else {
+      LogWarning("snapshot: {}", taken.error().ToString());
+    }
+  });
 }
 
 void Controller::Fail(const Error& error) {
@@ -225,7 +230,6 @@ void Controller::Fail(const Error& error) {
                          "the journal failed before this was durable", error.ToString()};
     reply(answer);
   }
-  if (stopped_) std::exchange(stopped_, nullptr)();
   if (on_fatal_) on_fatal_(error);
 }
 
@@ -246,14 +250,10 @@ void Controller::Stop(std::function<void()> stopped) {
     }
     launches_.Close();
     sessions_.CloseAll("the controller stops");
-    if (auto taken = store_.TakeSnapshot(state_); !taken.ok()) {
-      LogWarning("snapshot at stop: {}", taken.error().ToString());
-    }
-    if (store_.durable() >= store_.written()) {
-      stopped();
-    } else {
-      stopped_ = std::move(stopped);
-    }
+    store_.Finish(state_, [alive, stopped = std::move(stopped)](Status finished) {
+      if (!finished.ok()) LogWarning("snapshot at stop: {}", finished.error().ToString());
+      if (alive.lock()) stopped();
+    });
   });
 }
 

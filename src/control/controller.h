@@ -37,6 +37,7 @@ struct ControllerOptions {
   std::string version;
   std::string state_dir;
   std::string default_cluster;
+  uint64_t first_job = 1;
   std::vector<Cluster> clusters;
   ContactSettings contact;
   std::string boot_id;
@@ -132,7 +133,7 @@ class Controller final : public Service, public ExecutorDoor {
   core::ReplyToken next_token_ = 1;
   std::optional<Loop::TimerId> timer_;
   std::optional<WallTime> timer_due_;
-  std::function<void()> stopped_;
+  bool snapshotting_ = false;
   bool stopping_ = false;
   bool dead_ = false;
   std::function<void(const Error&)> on_fatal_;
