@@ -2,10 +2,10 @@
 // event_loop.cc and byte_stream.cc only.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>

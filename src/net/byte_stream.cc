@@ -20,8 +20,8 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-using Socket = asio::basic_stream_socket<asio::generic::stream_protocol,
-                                         asio::io_context::executor_type>;
+using Socket =
+    asio::basic_stream_socket<asio::generic::stream_protocol, asio::io_context::executor_type>;
 
 constexpr size_t kFirstReadBuffer = 4 << 10;
 constexpr size_t kLargestReadBuffer = 64 << 10;
@@ -33,8 +33,7 @@ class SocketStream final : public ByteStream,
                            public std::enable_shared_from_this<SocketStream> {
  public:
   SocketStream(EventLoop& loop, int fd)
-      : loop_(loop), socket_(loop.asio().io), peer_(ReadPeerCredentials(fd)) {
-  }
+      : loop_(loop), socket_(loop.asio().io), peer_(ReadPeerCredentials(fd)) {}
 
   void Adopt(UniqueFd fd) {
     int one = 1;
@@ -220,8 +219,11 @@ class TcpDial : public std::enable_shared_from_this<TcpDial> {
  public:
   using Done = std::function<void(Result<std::shared_ptr<ByteStream>>)>;
   TcpDial(EventLoop& loop, Endpoint endpoint, Done done)
-      : loop_(loop), endpoint_(std::move(endpoint)), resolver_(loop.asio().io),
-        socket_(loop.asio().io), done_(std::move(done)) {}
+      : loop_(loop),
+        endpoint_(std::move(endpoint)),
+        resolver_(loop.asio().io),
+        socket_(loop.asio().io),
+        done_(std::move(done)) {}
 
   void Start(Duration limit) {
     timer_ = loop_.RunAfter(limit, [self = shared_from_this(), limit] {

@@ -57,8 +57,8 @@ class ByteStream {
 // Takes a connected unix or TCP socket.
 std::shared_ptr<ByteStream> MakeSocketStream(EventLoop& loop, UniqueFd socket);
 
-// Calls `done` once, from the loop: with a stream, or with what failed. kUnavailable: nobody listens
-// there; kDeadlineExceeded: no answer within `limit`.
+// Calls `done` once, from the loop: with a stream, or with what failed. kUnavailable: nobody
+// listens there; kDeadlineExceeded: no answer within `limit`.
 void ConnectStream(EventLoop& loop, const Endpoint& endpoint, Duration limit,
                    std::function<void(Result<std::shared_ptr<ByteStream>>)> done);
 

@@ -19,8 +19,10 @@ std::string Render(const Endpoint& endpoint) {
 
 Result<Endpoint> ParseEndpoint(std::string_view text) {
   std::string_view rest = text;
-  if (rest.starts_with("unix://")) rest.remove_prefix(7);
-  else if (rest.starts_with("unix:")) rest.remove_prefix(5);
+  if (rest.starts_with("unix://"))
+    rest.remove_prefix(7);
+  else if (rest.starts_with("unix:"))
+    rest.remove_prefix(5);
   if (rest.starts_with("/")) return Endpoint::Unix(std::string(rest));
   if (rest.starts_with("http://")) rest.remove_prefix(7);
   while (rest.ends_with("/")) rest.remove_suffix(1);
@@ -29,13 +31,15 @@ Result<Endpoint> ParseEndpoint(std::string_view text) {
   if (colon != std::string_view::npos) {
     std::string_view digits = rest.substr(colon + 1);
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-    if (error != std::errc() || end != digits.data() + digits.size()) colon = std::string_view::npos;
+    if (error != std::errc() || end != digits.data() + digits.size())
+      colon = std::string_view::npos;
   }
   std::string_view host = rest.substr(0, colon == std::string_view::npos ? 0 : colon);
   if (host.starts_with("[") && host.ends_with("]")) host = host.substr(1, host.size() - 2);
   if (host.empty()) {
-    return UserError(ErrorCode::kInvalidArgument,
-                     fmt::format("address \"{}\" is neither /path/of/a/socket nor host:port", text));
+    return UserError(
+        ErrorCode::kInvalidArgument,
+        fmt::format("address \"{}\" is neither /path/of/a/socket nor host:port", text));
   }
   return Endpoint::Tcp(std::string(host), port);
 }

@@ -41,7 +41,8 @@ void HttpConnection::Respond(int status, std::string_view content_type, std::str
   }
   chunked_ = false;
   if (server_->closing) keep_alive_ = false;
-  // The rest of a body is read in silence if it is short; a client that asked first may not send it.
+  // The rest of a body is read in silence if it is short; a client that asked first may not send
+  // it.
   if (reading_ == Reading::kBody) {
     const HttpHead& head = parser_->head();
     if (head.content_length.value_or(kSmallBody + 1) > kSmallBody || head.headers.Find("Expect")) {
@@ -80,7 +81,8 @@ void HttpConnection::StartEvents(const HttpHeaders& extra) {
 }
 
 void HttpConnection::Write(std::string_view bytes) {
-  if (life_ != Life::kServing || answer_ != Answer::kStreaming || head_only_ || bytes.empty()) return;
+  if (life_ != Life::kServing || answer_ != Answer::kStreaming || head_only_ || bytes.empty())
+    return;
   if (chunked_) {
     std::string chunk;
     chunk.reserve(bytes.size() + 16);
@@ -134,8 +136,8 @@ std::shared_ptr<WebSocket> HttpConnection::AcceptWebSocket(const WebSocketLimits
   AppendHeader(head, "Sec-WebSocket-Accept", AcceptKeyFor(*key));
   head += "\r\n";
   stream_->Write(head);
-  auto link = std::make_shared<WebSocketLink>(server_->loop, stream_, WebSocketLink::Role::kServer,
-                                              limits);
+  auto link =
+      std::make_shared<WebSocketLink>(server_->loop, stream_, WebSocketLink::Role::kServer, limits);
   link->Start(std::string(unparsed()));
   upgraded_ = true;
   life_ = Life::kGone;

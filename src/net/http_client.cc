@@ -23,23 +23,6 @@ constexpr BootTime kNever{std::numeric_limits<int64_t>::max()};
 
 bool IsSafe(std::string_view method) { return method == "GET" || method == "HEAD"; }
 
-std::string RenderRequestHead(const HttpClientRequest& request, const Endpoint& endpoint) {
-  std::string head = request.method + " " + request.target + " HTTP/1.1\r\n";
-  AppendHeader(head, "Host", endpoint.unix_path.empty() ? Render(endpoint) : "localhost");
-  bool has_body = request.next_body_part || !request.body.empty();
-  if (has_body && !request.headers.Find("Content-Type")) {
-    AppendHeader(head, "Content-Type", request.content_type);
-  }
-  if (request.next_body_part) {
-    AppendHeader(head, "Transfer-Encoding", "chunked");
-  } else if (has_body || !IsSafe(request.method)) {
-    AppendHeader(head, "Content-Length", std::to_string(request.body.size()));
-  }
-  for (const auto& [name, value] : request.headers) AppendHeader(head, name, value);
-  head += "\r\n";
-  return head;
-}
-
 // Collects an answer as the parser finds it.
 class AnswerSink {
  public:
@@ -73,6 +56,23 @@ class AnswerSink {
 };
 
 }  // namespace
+
+std::string RenderRequestHead(const HttpClientRequest& request, const Endpoint& endpoint) {
+  std::string head = request.method + " " + request.target + " HTTP/1.1\r\n";
+  AppendHeader(head, "Host", endpoint.unix_path.empty() ? Render(endpoint) : "localhost");
+  bool has_body = request.next_body_part || !request.body.empty();
+  if (has_body && !request.headers.Find("Content-Type")) {
+    AppendHeader(head, "Content-Type", request.content_type);
+  }
+  if (request.next_body_part) {
+    AppendHeader(head, "Transfer-Encoding", "chunked");
+  } else if (has_body || !IsSafe(request.method)) {
+    AppendHeader(head, "Content-Length", std::to_string(request.body.size()));
+  }
+  for (const auto& [name, value] : request.headers) AppendHeader(head, name, value);
+  head += "\r\n";
+  return head;
+}
 
 // One exchange of messages: what is asked, how far it got.
 struct HttpClient::Attempt {
@@ -152,8 +152,8 @@ Status HttpClient::Connect(const Attempt& attempt) {
   std::string port = std::to_string(endpoint_.port);
   int failed = ::getaddrinfo(endpoint_.host.c_str(), port.c_str(), &hints, &found);
   if (failed != 0) {
-    return ClusterError(ErrorCode::kUnavailable,
-                        fmt::format("connect to {}: {}", Render(endpoint_), ::gai_strerror(failed)));
+    return ClusterError(ErrorCode::kUnavailable, fmt::format("connect to {}: {}", Render(endpoint_),
+                                                             ::gai_strerror(failed)));
   }
   std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
   Status last = ClusterError(ErrorCode::kUnavailable, "connect: no address");

@@ -40,6 +40,9 @@ struct HttpClientRequest {
   std::function<Result<std::string>()> next_body_part;
 };
 
+// Everything before the body, the empty line included.
+std::string RenderRequestHead(const HttpClientRequest& request, const Endpoint& endpoint);
+
 struct HttpStreamOptions {
   // Until the answer's head is there.
   Duration head_limit{std::chrono::seconds(30)};

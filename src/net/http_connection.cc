@@ -37,11 +37,11 @@ void HttpConnection::Start() {
 
 void HttpConnection::TurnAway() {
   keep_alive_ = false;
-  Refuse(503,
-         OperatorError(ErrorCode::kUnavailable,
-                       fmt::format("too many connections: {} are open",
-                                   server_->options.limits.max_connections)),
-         {{"Retry-After", "1"}});
+  Refuse(
+      503,
+      OperatorError(ErrorCode::kUnavailable, fmt::format("too many connections: {} are open",
+                                                         server_->options.limits.max_connections)),
+      {{"Retry-After", "1"}});
 }
 
 void HttpConnection::CloseWhenIdle() {
@@ -266,13 +266,14 @@ void HttpConnection::Dispatch(Router::Match match) {
                                    fmt::format("there is nothing at {}", request_.path)));
     case Router::Outcome::kNoSuchMethod: {
       std::string allowed = fmt::format("{}", fmt::join(match.allowed, ", "));
-      return Refuse(405,
-                    UserError(ErrorCode::kUnimplemented,
-                              fmt::format("{} takes {}, not {}", request_.path, allowed,
-                                          request_.method)),
-                    {{"Allow", allowed}});
+      return Refuse(
+          405,
+          UserError(ErrorCode::kUnimplemented,
+                    fmt::format("{} takes {}, not {}", request_.path, allowed, request_.method)),
+          {{"Allow", allowed}});
     }
-    case Router::Outcome::kFound: break;
+    case Router::Outcome::kFound:
+      break;
   }
   route_ = &server_->routes[match.route];
   if (route_->kind == HttpServer::RouteEntry::Kind::kUpgrade) return BeginUpgrade();
@@ -283,10 +284,10 @@ void HttpConnection::BeginBody() {
   const HttpHead& head = parser_->head();
   bool streamed = route_->kind == HttpServer::RouteEntry::Kind::kStreamed;
   if (!streamed && head.content_length.value_or(0) > route_->max_body.value) {
-    return Refuse(413, UserError(ErrorCode::kInvalidArgument,
-                                 fmt::format("the body has {}, more than {}",
-                                             Render(Bytes{*head.content_length}),
-                                             Render(route_->max_body))));
+    return Refuse(
+        413, UserError(ErrorCode::kInvalidArgument,
+                       fmt::format("the body has {}, more than {}",
+                                   Render(Bytes{*head.content_length}), Render(route_->max_body))));
   }
   body_wanted_ = true;
   body_bytes_ = 0;
@@ -311,8 +312,9 @@ void HttpConnection::BeginUpgrade() {
                request_.headers.Find("Sec-WebSocket-Version") == "13" &&
                request_.headers.Find("Sec-WebSocket-Key") && reading_ == Reading::kDone;
   if (!valid) {
-    return Refuse(426, UserError(ErrorCode::kInvalidArgument,
-                                 fmt::format("{} speaks WebSocket, version 13", request_.path)),
+    return Refuse(426,
+                  UserError(ErrorCode::kInvalidArgument,
+                            fmt::format("{} speaks WebSocket, version 13", request_.path)),
                   {{"Upgrade", "websocket"}, {"Sec-WebSocket-Version", "13"}});
   }
   route_->handler(MakeExchange());
@@ -346,9 +348,9 @@ void HttpConnection::TakeBody(std::string_view part) {
   }
   if (body_bytes_ > route_->max_body.value) {
     keep_alive_ = false;
-    return Refuse(413, UserError(ErrorCode::kInvalidArgument,
-                                 fmt::format("the body has more than {}",
-                                             Render(route_->max_body))));
+    return Refuse(413,
+                  UserError(ErrorCode::kInvalidArgument,
+                            fmt::format("the body has more than {}", Render(route_->max_body))));
   }
   request_.body.append(part);
 }

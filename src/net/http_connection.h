@@ -66,7 +66,8 @@ struct HttpServerState {
   std::string date;
 };
 
-class HttpConnection final : public StreamListener, public std::enable_shared_from_this<HttpConnection> {
+class HttpConnection final : public StreamListener,
+                             public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(std::shared_ptr<HttpServerState> server, std::shared_ptr<ByteStream> stream);
   ~HttpConnection() override;

@@ -6,9 +6,9 @@
 //     exchange->StartStream(200, "text/plain");        // or StartEvents()
 //     exchange->Write(part);  ...  exchange->Finish();
 //
-// When the last shared_ptr goes away unanswered, the client gets a 500; an unfinished stream is cut,
-// so that nobody takes it for whole. Once the client is gone or the answer is complete, all calls
-// do nothing and the callbacks are dropped (and with them what they hold).
+// When the last shared_ptr goes away unanswered, the client gets a 500; an unfinished stream is
+// cut, so that nobody takes it for whole. Once the client is gone or the answer is complete, all
+// calls do nothing and the callbacks are dropped (and with them what they hold).
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,8 @@ class HttpExchange {
   size_t pending_bytes() const;
   // Called each time that all written bytes have left, if some had been written.
   void OnDrained(std::function<void()> callback) { on_drained_ = std::move(callback); }
-  // Called once if the client goes away, or is closed for not reading, before the answer is complete.
+  // Called once if the client goes away, or is closed for not reading, before the answer is
+  // complete.
   void OnClosed(std::function<void()> callback) { on_closed_ = std::move(callback); }
   // The client is gone, or the answer complete.
   bool closed() const;

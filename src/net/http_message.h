@@ -20,7 +20,8 @@ namespace muster {
 class HttpHeaders {
  public:
   HttpHeaders() = default;
-  HttpHeaders(std::initializer_list<std::pair<std::string, std::string>> fields) : fields_(fields) {}
+  HttpHeaders(std::initializer_list<std::pair<std::string, std::string>> fields)
+      : fields_(fields) {}
 
   void Add(std::string name, std::string value) {
     fields_.emplace_back(std::move(name), std::move(value));

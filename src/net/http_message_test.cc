@@ -39,8 +39,8 @@ TEST(HttpMessage, EncodesWhatItDecodes) {
 TEST(HttpMessage, ParsesQueries) {
   auto query = ParseQuery("a=1&b=x+y%26&&c&d==&a=2");
   ASSERT_TRUE(query.ok());
-  EXPECT_EQ(*query, (std::map<std::string, std::string>{
-                        {"a", "2"}, {"b", "x y&"}, {"c", ""}, {"d", "="}}));
+  EXPECT_EQ(*query,
+            (std::map<std::string, std::string>{{"a", "2"}, {"b", "x y&"}, {"c", ""}, {"d", "="}}));
   EXPECT_FALSE(ParseQuery("a=%1").ok());
 }
 
@@ -55,8 +55,8 @@ TEST(HttpMessage, RendersDates) {
 }
 
 TEST(Endpoint, IsReadInTheFormsItIsWritten) {
-  for (const Endpoint& endpoint :
-       {Endpoint::Unix("/run/a b.sock"), Endpoint::Tcp("10.0.0.1", 80), Endpoint::Tcp("::1", 8080)}) {
+  for (const Endpoint& endpoint : {Endpoint::Unix("/run/a b.sock"), Endpoint::Tcp("10.0.0.1", 80),
+                                   Endpoint::Tcp("::1", 8080)}) {
     EXPECT_EQ(*ParseEndpoint(Render(endpoint)), endpoint);
   }
   EXPECT_EQ(*ParseEndpoint("unix:/x"), Endpoint::Unix("/x"));
@@ -129,8 +129,9 @@ TEST(HttpParser, FindsTheSameBodyHoweverTheBytesCome) {
 
 TEST(HttpParser, RefusesWhatIsNotHttp) {
   for (const char* text :
-       {"\x01\x02\x03\x04\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/3.0\r\n\r\n", "GET / HTTP/1.1\r\nbad\r\n\r\n",
-        "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+       {"\x01\x02\x03\x04\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/3.0\r\n\r\n",
+        "GET / HTTP/1.1\r\nbad\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
         "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
         "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",

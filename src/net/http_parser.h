@@ -7,8 +7,8 @@
 //       inbox.remove_prefix(eaten);
 //     }
 //
-// One parser for one message. Errors: kResourceExhausted for a head over the limit, kInvalidArgument
-// for what is not HTTP.
+// One parser for one message. Errors: kResourceExhausted for a head over the limit,
+// kInvalidArgument for what is not HTTP.
 #pragma once
 
 #include <cstddef>

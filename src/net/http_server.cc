@@ -73,18 +73,17 @@ void HttpServer::Route(std::string method, std::string_view pattern, Handler han
 
 void HttpServer::Route(std::string method, std::string_view pattern, Bytes max_body,
                        Handler handler) {
-  AddRoute(std::move(method), pattern,
-           {RouteEntry::Kind::kBuffered, max_body, std::move(handler)});
+  AddRoute(std::move(method), pattern, {RouteEntry::Kind::kBuffered, max_body, std::move(handler)});
 }
 
 void HttpServer::StreamRoute(std::string method, std::string_view pattern, Handler handler) {
-  AddRoute(std::move(method), pattern,
-           {RouteEntry::Kind::kStreamed, Bytes{}, std::move(handler)});
+  AddRoute(std::move(method), pattern, {RouteEntry::Kind::kStreamed, Bytes{}, std::move(handler)});
 }
 
 void HttpServer::UpgradeRoute(std::string_view pattern, SocketHandler handler,
                               WebSocketLimits limits) {
-  auto accept = [handler = std::move(handler), limits](const std::shared_ptr<HttpExchange>& exchange) {
+  auto accept = [handler = std::move(handler),
+                 limits](const std::shared_ptr<HttpExchange>& exchange) {
     if (auto socket = exchange->AcceptWebSocket(limits)) {
       handler(exchange->request(), std::move(socket));
     }
@@ -93,16 +92,16 @@ void HttpServer::UpgradeRoute(std::string_view pattern, SocketHandler handler,
 }
 
 Status HttpServer::ListenUnix(const std::string& path, mode_t mode) {
-  auto listener = Listener::Unix(state_->loop, path, mode,
-                                 [this](UniqueFd fd) { OnAccept(std::move(fd)); });
+  auto listener =
+      Listener::Unix(state_->loop, path, mode, [this](UniqueFd fd) { OnAccept(std::move(fd)); });
   if (!listener.ok()) return std::move(listener).error();
   state_->listeners.push_back(std::move(*listener));
   return Status::Ok();
 }
 
 Status HttpServer::ListenTcp(const std::string& address, uint16_t port) {
-  auto listener = Listener::Tcp(state_->loop, address, port,
-                                [this](UniqueFd fd) { OnAccept(std::move(fd)); });
+  auto listener =
+      Listener::Tcp(state_->loop, address, port, [this](UniqueFd fd) { OnAccept(std::move(fd)); });
   if (!listener.ok()) return std::move(listener).error();
   state_->port = (*listener)->endpoint().port;
   state_->listeners.push_back(std::move(*listener));

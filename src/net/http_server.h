@@ -1,9 +1,10 @@
-// HTTP/1.1 server on an event loop, over unix sockets and TCP. Loop's thread only; the loop outlives
-// it. Not to be destroyed from within a handler.
+// HTTP/1.1 server on an event loop, over unix sockets and TCP. Loop's thread only; the loop
+// outlives it. Not to be destroyed from within a handler.
 //
 //     HttpServer server(loop, {.render_error = RenderProblem});
 //     server.Route("GET", "/v1/jobs/{id}", [&](std::shared_ptr<HttpExchange> exchange) {
-//       exchange->Respond(200, "application/json", ShowJob(exchange->request().parameters.at("id")));
+//       const std::string& id = exchange->request().parameters.at("id");
+//       exchange->Respond(200, "application/json", ShowJob(id));
 //     });
 //     RETURN_IF_ERROR(server.ListenUnix("/run/muster.sock", 0600));
 //

@@ -112,8 +112,9 @@ TEST(HttpServer, AsksTheGateFirst) {
   TestServer server(AddEcho, options);
   HttpClient client(server.tcp_end());
   EXPECT_EQ(client.Call({.target = "/echo"}, 10s)->status, 401);
-  EXPECT_EQ(client.Call({.target = "/echo", .headers = {{"Authorization", "Bearer t"}}}, 10s)->status,
-            200);
+  EXPECT_EQ(
+      client.Call({.target = "/echo", .headers = {{"Authorization", "Bearer t"}}}, 10s)->status,
+      200);
 }
 
 TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
@@ -203,7 +204,9 @@ TEST(HttpServer, RefusesBodiesOverTheLimit) {
     EXPECT_EQ(answer->status, 413);
     EXPECT_EQ(client.Call({.method = "POST", .target = "/big", .body = body}, 10s)->status, 200);
     int parts = 0;
-    auto next = [&]() -> Result<std::string> { return std::string(++parts < 3000 ? 1000 : 0, 'y'); };
+    auto next = [&]() -> Result<std::string> {
+      return std::string(++parts < 3000 ? 1000 : 0, 'y');
+    };
     answer = client.Call({.method = "POST", .target = "/echo", .next_body_part = next}, 10s);
     ASSERT_TRUE(answer.ok()) << answer.error();
     EXPECT_EQ(answer->status, 413);
@@ -214,7 +217,8 @@ TEST(HttpServer, RefusesBodiesOverTheLimit) {
 TEST(HttpServer, TellsAClientThatAsksToGoOn) {
   TestServer server(AddEcho);
   RawSocket socket(server.unix_end());
-  ASSERT_TRUE(socket.Send("POST /echo HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"));
+  ASSERT_TRUE(
+      socket.Send("POST /echo HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"));
   EXPECT_THAT(socket.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 100 "));
   ASSERT_TRUE(socket.Send("ok"));
   EXPECT_THAT(socket.ReadUntil("POST /echo ok"), StartsWith("HTTP/1.1 200 OK"));
@@ -345,7 +349,8 @@ TEST(HttpServer, OutlivesALackOfDescriptors) {
   timespec after{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
   // It must not spin.
-  EXPECT_LT((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000, 150);
+  EXPECT_LT((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000,
+            150);
   sockets.clear();
   ::setrlimit(RLIMIT_NOFILE, &old);
   EXPECT_TRUE(Eventually([&] {
@@ -367,7 +372,7 @@ TEST(HttpServer, ReplacesTheSocketOfADeadServerButNotOfALivingOne) {
   {
     HttpServer first(loop);
     ASSERT_TRUE(first.ListenUnix(path, 0600).ok());
-    struct stat made {};
+    struct stat made{};
     ASSERT_EQ(::stat(path.c_str(), &made), 0);
     EXPECT_EQ(made.st_mode & 0777, 0600u);
     HttpServer second(loop);

@@ -41,7 +41,7 @@ Result<UniqueFd> LockFolderOf(const std::string& path) {
 }
 
 Status RemoveStale(const std::string& path, const UnixAddress& address) {
-  struct stat found {};
+  struct stat found{};
   if (::lstat(path.c_str(), &found) != 0) return Status::Ok();
   if (!S_ISSOCK(found.st_mode)) {
     return OperatorError(ErrorCode::kAlreadyExists,
@@ -92,15 +92,18 @@ uint16_t PortOf(int fd) {
 }  // namespace
 
 Listener::Listener(EventLoop& loop, UniqueFd fd, Endpoint endpoint, OnAccept on_accept)
-    : loop_(loop), fd_(std::move(fd)), reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
-      endpoint_(std::move(endpoint)), on_accept_(std::move(on_accept)) {
+    : loop_(loop),
+      fd_(std::move(fd)),
+      reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      endpoint_(std::move(endpoint)),
+      on_accept_(std::move(on_accept)) {
   loop_.WatchFd(fd_.get(), [this] { AcceptReady(); });
 }
 
 Listener::~Listener() {
   loop_.CancelTimer(resume_);
   loop_.UnwatchFd(fd_.get());
-  struct stat found {};
+  struct stat found{};
   if (!endpoint_.unix_path.empty() && ::lstat(endpoint_.unix_path.c_str(), &found) == 0 &&
       found.st_dev == device_ && found.st_ino == inode_) {
     ::unlink(endpoint_.unix_path.c_str());
@@ -119,7 +122,7 @@ Result<std::unique_ptr<Listener>> Listener::Unix(EventLoop& loop, const std::str
   if (::bind(fd.get(), address.address(), address.length()) != 0) {
     return ErrnoError("listen on " + path, errno);
   }
-  struct stat made {};
+  struct stat made{};
   if (::chmod(path.c_str(), mode) != 0 || ::listen(fd.get(), kBacklog) != 0 ||
       ::lstat(path.c_str(), &made) != 0) {
     return ErrnoError("listen on " + path, errno);

@@ -20,10 +20,11 @@ class Listener {
   ~Listener();
   Listener(const Listener&) = delete;
 
-  // The socket gets `mode` from its first moment. A file that a dead server left behind is replaced;
-  // where a live one answers: kAlreadyExists. The file is removed at the end, if it is still ours.
-  static Result<std::unique_ptr<Listener>> Unix(EventLoop& loop, const std::string& path, mode_t mode,
-                                                OnAccept on_accept);
+  // The socket gets `mode` from its first moment. A file that a dead server left behind is
+  // replaced; where a live one answers: kAlreadyExists. The file is removed at the end, if it is
+  // still ours.
+  static Result<std::unique_ptr<Listener>> Unix(EventLoop& loop, const std::string& path,
+                                                mode_t mode, OnAccept on_accept);
   // `address` is a number ("127.0.0.1", "::1"); port 0 lets the system choose.
   static Result<std::unique_ptr<Listener>> Tcp(EventLoop& loop, const std::string& address,
                                                uint16_t port, OnAccept on_accept);

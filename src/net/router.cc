@@ -76,7 +76,8 @@ Router::Match Router::Find(std::string_view method, std::string_view raw_path) c
   if (best == nullptr) {
     match.outcome = match.allowed.empty() ? Outcome::kNoSuchPath : Outcome::kNoSuchMethod;
     std::sort(match.allowed.begin(), match.allowed.end());
-    match.allowed.erase(std::unique(match.allowed.begin(), match.allowed.end()), match.allowed.end());
+    match.allowed.erase(std::unique(match.allowed.begin(), match.allowed.end()),
+                        match.allowed.end());
     return match;
   }
   match.allowed.clear();

@@ -5,7 +5,9 @@
 namespace muster {
 namespace {
 
-std::string_view FirstLine(std::string_view text) { return text.substr(0, text.find_first_of("\r\n")); }
+std::string_view FirstLine(std::string_view text) {
+  return text.substr(0, text.find_first_of("\r\n"));
+}
 
 }  // namespace
 

@@ -21,7 +21,10 @@ constexpr int kSilentTurnsLimit = 3;
 
 WebSocketLink::WebSocketLink(EventLoop& loop, std::shared_ptr<ByteStream> stream, Role role,
                              WebSocketLimits limits)
-    : loop_(loop), stream_(std::move(stream)), role_(role), limits_(limits),
+    : loop_(loop),
+      stream_(std::move(stream)),
+      role_(role),
+      limits_(limits),
       reader_(role == Role::kServer ? FrameReader::Expect::kMasked : FrameReader::Expect::kUnmasked,
               limits.max_message) {
   if (role_ == Role::kClient) mask_state_ = Random::FromSystem().Next();
@@ -88,7 +91,8 @@ void WebSocketLink::TakeFrame(const FrameReader::Frame& frame) {
     case FrameKind::kPing:
       if (state_ == State::kOpen) WriteFrame(FrameKind::kPong, frame.payload);
       return;
-    case FrameKind::kPong: return;
+    case FrameKind::kPong:
+      return;
     case FrameKind::kClose: {
       CloseReason said = ParseClose(frame.payload);
       if (state_ == State::kOpen) {
@@ -97,20 +101,20 @@ void WebSocketLink::TakeFrame(const FrameReader::Frame& frame) {
         stream_->FinishWriting();
         stream_->Flush();
       }
-      Error reason = why_ ? *why_
-                          : ClusterError(said.code == kNormalClosure || said.code == 1001 ||
-                                                 said.code == 1005
-                                             ? ErrorCode::kCancelled
-                                             : ErrorCode::kUnavailable,
-                                         fmt::format("the other side closed the WebSocket ({})",
-                                                     said.code),
-                                         said.text);
+      Error reason =
+          why_ ? *why_
+               : ClusterError(said.code == kNormalClosure || said.code == 1001 || said.code == 1005
+                                  ? ErrorCode::kCancelled
+                                  : ErrorCode::kUnavailable,
+                              fmt::format("the other side closed the WebSocket ({})", said.code),
+                              said.text);
       Finish(reason);
       return;
     }
     default:
       // What still comes after our own goodbye is not wanted.
-      if (auto callback = on_message_; state_ == State::kOpen && callback) (*callback)(frame.payload);
+      if (auto callback = on_message_; state_ == State::kOpen && callback)
+        (*callback)(frame.payload);
   }
 }
 
@@ -149,8 +153,9 @@ void WebSocketLink::Close(std::string_view reason) {
 }
 
 void WebSocketLink::OnEof() {
-  Finish(why_ ? *why_
-              : ClusterError(ErrorCode::kUnavailable, "the other side cut the WebSocket connection"));
+  Finish(
+      why_ ? *why_
+           : ClusterError(ErrorCode::kUnavailable, "the other side cut the WebSocket connection"));
 }
 
 void WebSocketLink::OnStreamError(const Error& error) { Finish(why_ ? *why_ : error); }

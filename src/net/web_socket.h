@@ -1,4 +1,5 @@
-// Messages both ways over one connection (RFC 6455), binary only, no compression. Loop's thread only.
+// Messages both ways over one connection (RFC 6455), binary only, no compression. Loop's thread
+// only.
 //
 //     WebSocket::Connect(loop, Endpoint::Unix(path), "/v1/executor", {}, 5s,
 //                        [&](Result<std::shared_ptr<WebSocket>> socket) { ... });
@@ -7,8 +8,8 @@
 //     socket->Send(bytes);
 //
 // The holder of the shared_ptr owns it; dropping the last one closes the connection without a word
-// (also while messages wait: see pending_bytes and Close). Callbacks may drop it too. Callbacks that
-// hold the socket itself are a cycle, broken when it closes.
+// (also while messages wait: see pending_bytes and Close). Callbacks may drop it too. Callbacks
+// that hold the socket itself are a cycle, broken when it closes.
 //
 // What is sent during one pass of the loop leaves with one system call at its end.
 #pragma once
@@ -57,8 +58,8 @@ class WebSocket {
   size_t pending_bytes() const;
   // Valid during the call. To be set before the loop goes on, or after PauseReading.
   void OnMessage(std::function<void(std::string_view)> callback);
-  // Once, from the loop: kCancelled after Close here or there, kUnavailable when cut, kResourceExhausted
-  // when over max_pending, kInvalidArgument for what is not WebSocket.
+  // Once, from the loop: kCancelled after Close here or there, kUnavailable when cut,
+  // kResourceExhausted when over max_pending, kInvalidArgument for what is not WebSocket.
   void OnClosed(std::function<void(const Error&)> callback);
   // After the call under way no message comes until Resume; the other side must wait in the end.
   void PauseReading();

@@ -14,10 +14,14 @@ constexpr size_t kMaxRefusal = 64 << 10;
 using Done = std::function<void(Result<std::shared_ptr<WebSocket>>)>;
 
 // The timer owns it until it is finished.
-class WebSocketDial final : public StreamListener, public std::enable_shared_from_this<WebSocketDial> {
+class WebSocketDial final : public StreamListener,
+                            public std::enable_shared_from_this<WebSocketDial> {
  public:
   WebSocketDial(EventLoop& loop, const Endpoint& endpoint, WebSocketLimits limits, Done done)
-      : loop_(loop), endpoint_(endpoint), limits_(limits), done_(std::move(done)),
+      : loop_(loop),
+        endpoint_(endpoint),
+        limits_(limits),
+        done_(std::move(done)),
         parser_(HttpParser::Side::kResponse, kMaxHead) {
     Random random = Random::FromSystem();
     std::string nonce;
@@ -35,10 +39,9 @@ class WebSocketDial final : public StreamListener, public std::enable_shared_fro
     for (const auto& [name, value] : headers) AppendHeader(request_, name, value);
     request_ += "\r\n";
     timer_ = loop_.RunAfter(limit, [self = shared_from_this(), limit] {
-      self->Finish(ClusterError(
-          ErrorCode::kDeadlineExceeded,
-          fmt::format("open a WebSocket to {}: no answer within {}", Render(self->endpoint_),
-                      Render(limit))));
+      self->Finish(ClusterError(ErrorCode::kDeadlineExceeded,
+                                fmt::format("open a WebSocket to {}: no answer within {}",
+                                            Render(self->endpoint_), Render(limit))));
     });
     ConnectStream(loop_, endpoint_, limit,
                   [self = shared_from_this()](Result<std::shared_ptr<ByteStream>> stream) {
@@ -86,7 +89,8 @@ class WebSocketDial final : public StreamListener, public std::enable_shared_fro
 
   void OnSwitched() {
     if (parser_.head().headers.Find("Sec-WebSocket-Accept") != AcceptKeyFor(key_)) {
-      return Finish(Failed(ClusterError(ErrorCode::kInvalidArgument, "no WebSocket server answers")));
+      return Finish(
+          Failed(ClusterError(ErrorCode::kInvalidArgument, "no WebSocket server answers")));
     }
     auto link = std::make_shared<WebSocketLink>(loop_, std::exchange(stream_, nullptr),
                                                 WebSocketLink::Role::kClient, limits_);

@@ -72,7 +72,8 @@ std::string RenderClose(uint16_t code, std::string_view reason) {
   AppendBigEndian(payload, code, 2);
   size_t size = std::min(reason.size(), kLongestControl - 2);
   // Not in the middle of a UTF-8 sequence.
-  while (size > 0 && size < reason.size() && (static_cast<unsigned char>(reason[size]) & 0xc0) == 0x80) {
+  while (size > 0 && size < reason.size() &&
+         (static_cast<unsigned char>(reason[size]) & 0xc0) == 0x80) {
     --size;
   }
   return payload.append(reason.substr(0, size));
@@ -143,7 +144,8 @@ Status FrameReader::CheckHead(const Head& head) const {
       if (!head.final) return Malformed("for control is a fragment");
       if (head.length > kLongestControl) return Malformed("for control is too long");
       return Status::Ok();
-    case FrameKind::kText: return Malformed("holds text, binary is expected");
+    case FrameKind::kText:
+      return Malformed("holds text, binary is expected");
     case FrameKind::kBinary:
       if (in_message_) return Malformed("begins a message inside another");
       return Status::Ok();

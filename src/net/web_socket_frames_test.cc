@@ -70,24 +70,25 @@ TEST(WebSocketFrames, ComeBackWholeHoweverTheBytesCome) {
 }
 
 TEST(WebSocketFrames, PutsFragmentsTogetherAroundAPing) {
-  std::string text = Bytes16({0x02, 0x01, 'a', 0x89, 0x00, 0x00, 0x01, 'b', 0x80, 0x01, 'c', 0x82, 0x01, 'd'});
+  std::string text =
+      Bytes16({0x02, 0x01, 'a', 0x89, 0x00, 0x00, 0x01, 'b', 0x80, 0x01, 'c', 0x82, 0x01, 'd'});
   FrameReader reader(FrameReader::Expect::kUnmasked, MiB(1));
   auto messages = ReadInSteps(reader, text, 1);
   ASSERT_TRUE(messages.ok());
-  EXPECT_EQ(*messages, (Messages{{FrameKind::kPing, ""},
-                                 {FrameKind::kBinary, "abc"},
-                                 {FrameKind::kBinary, "d"}}));
+  EXPECT_EQ(
+      *messages,
+      (Messages{{FrameKind::kPing, ""}, {FrameKind::kBinary, "abc"}, {FrameKind::kBinary, "d"}}));
 }
 
 TEST(WebSocketFrames, RefusesWhatTheStandardForbids) {
   const std::vector<std::string> bad{
-      Bytes16({0xc2, 0x00}),        // extension bit
-      Bytes16({0x83, 0x00}),        // unknown kind
-      Bytes16({0x81, 0x00}),        // text
-      Bytes16({0x80, 0x00}),        // continues nothing
-      Bytes16({0x09, 0x00}),        // fragment of a ping
-      Bytes16({0x89, 0x7e}),        // long ping
-      Bytes16({0x82, 0x80}),        // masked by a server
+      Bytes16({0xc2, 0x00}),                          // extension bit
+      Bytes16({0x83, 0x00}),                          // unknown kind
+      Bytes16({0x81, 0x00}),                          // text
+      Bytes16({0x80, 0x00}),                          // continues nothing
+      Bytes16({0x09, 0x00}),                          // fragment of a ping
+      Bytes16({0x89, 0x7e}),                          // long ping
+      Bytes16({0x82, 0x80}),                          // masked by a server
       Bytes16({0x02, 0x00, 0x82}) + Bytes16({0x00}),  // message inside a message
   };
   for (const std::string& text : bad) {
@@ -105,8 +106,9 @@ TEST(WebSocketFrames, RefusesTooLongMessagesBeforeTheyCome) {
   std::string huge = Bytes16({0x82, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
   EXPECT_EQ(ReadInSteps(reader, huge, 10).error().code, ErrorCode::kResourceExhausted);
   FrameReader parts(FrameReader::Expect::kUnmasked, Bytes{3});
-  EXPECT_EQ(ReadInSteps(parts, Bytes16({0x02, 0x02, 'a', 'b', 0x80, 0x02, 'c', 'd'}), 8).error().code,
-            ErrorCode::kResourceExhausted);
+  EXPECT_EQ(
+      ReadInSteps(parts, Bytes16({0x02, 0x02, 'a', 'b', 0x80, 0x02, 'c', 'd'}), 8).error().code,
+      ErrorCode::kResourceExhausted);
 }
 
 TEST(WebSocketFrames, CarriesTheReasonOfAClose) {

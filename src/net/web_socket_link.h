@@ -15,7 +15,8 @@
 
 namespace muster {
 
-class WebSocketLink final : public StreamListener, public std::enable_shared_from_this<WebSocketLink> {
+class WebSocketLink final : public StreamListener,
+                            public std::enable_shared_from_this<WebSocketLink> {
  public:
   enum class Role { kServer, kClient };
   WebSocketLink(EventLoop& loop, std::shared_ptr<ByteStream> stream, Role role,

@@ -301,7 +301,8 @@ TEST(WebSocket, RefusesClientsThatSpeakSomethingElse) {
     });
   });
   EXPECT_EQ(HttpClient(server.unix_end()).Call({.target = "/ws"}, 10s)->status, 426);
-  EXPECT_EQ(HttpClient(server.unix_end()).Call({.method = "POST", .target = "/ws"}, 10s)->status, 405);
+  EXPECT_EQ(HttpClient(server.unix_end()).Call({.method = "POST", .target = "/ws"}, 10s)->status,
+            405);
   RawSocket socket(server.unix_end());
   // Frames may come right behind the handshake.
   socket.Send(
