@@ -13,7 +13,8 @@ constexpr Bytes kLargestJob = GiB(4);
 }  // namespace
 
 ArchivedJob MakeArchivedJob(const JobView& job, const core::Facts& facts) {
-  ArchivedJob row{job.id, job.name, job.owner, "", job.submitted, job.ended.value_or(job.submitted),
+  ArchivedJob row{job.id,    job.name,      job.owner,
+                  "",        job.submitted, job.ended.value_or(job.submitted),
                   job.counts};
   for (const core::Fact& fact : facts) {
     if (const auto* accepted = std::get_if<core::JobAccepted>(&fact)) {

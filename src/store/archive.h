@@ -1,14 +1,15 @@
-// The archive: what ended, one row for each job with all its facts packed, and the queries behind old
-// lists. Never on the path of a running task.
+// The archive: what ended, one row for each job with all its facts packed, and the queries behind
+// old lists. Never on the path of a running task.
 //
 //     auto archive = OpenArchive(loop, ArchivePath(folder));
 //     archive->Put(view, facts, [](Status stored) { ... });   // durable when stored is ok
 //     ASSIGN_OR_RETURN(std::optional<core::Facts> facts, archive->Get(job));
 //
-// Loop's thread only. SqliteArchive does its work on one thread of its own; the database file is opened at
-// the first call, and must never be opened a second time in one process (closing either drops the locks
-// of both), which OpenArchive refuses. A damaged database never stops a controller: it is moved aside,
-// logged, and a new one begun. What an archive is asked while its disk is full or broken gets the error.
+// Loop's thread only. SqliteArchive does its work on one thread of its own; the database file is
+// opened at the first call, and must never be opened a second time in one process (closing either
+// drops the locks of both), which OpenArchive refuses. A damaged database never stops a controller:
+// it is moved aside, logged, and a new one begun. What an archive is asked while its disk is full
+// or broken gets the error.
 #pragma once
 
 #include <cstdint>

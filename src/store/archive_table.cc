@@ -38,7 +38,8 @@ std::string RenderCounts(const TaskCounts& counts) {
   for (int kind = 0; kind < kEndKinds; ++kind) {
     uint64_t n = counts.ended[static_cast<size_t>(kind)];
     if (n != 0) {
-      text += fmt::format("{}{}={}", text.empty() ? "" : " ", ToString(static_cast<EndKind>(kind)), n);
+      text +=
+          fmt::format("{}{}={}", text.empty() ? "" : " ", ToString(static_cast<EndKind>(kind)), n);
     }
   }
   return text;
@@ -53,7 +54,8 @@ TaskCounts ParseCounts(std::string_view text) {
     if (equals == std::string_view::npos) continue;
     uint64_t n = 0;
     std::from_chars(word.data() + equals + 1, word.data() + word.size(), n);
-    if (auto kind = ParseEndKind(word.substr(0, equals))) counts.ended[static_cast<size_t>(*kind)] = n;
+    if (auto kind = ParseEndKind(word.substr(0, equals)))
+      counts.ended[static_cast<size_t>(*kind)] = n;
   }
   return counts;
 }
@@ -84,9 +86,10 @@ void BindWhere(const ArchiveQuery& query, SqliteStatement& statement) {
 
 }  // namespace
 
-Result<std::unique_ptr<ArchiveTable>> ArchiveTable::Open(const std::string& path, ArchiveMode mode) {
+Result<std::unique_ptr<ArchiveTable>> ArchiveTable::Open(const std::string& path,
+                                                         ArchiveMode mode) {
   using Access = SqliteDatabase::Access;
-  struct stat facts {};
+  struct stat facts{};
   if (mode == ArchiveMode::kReadOnly && ::stat(path.c_str(), &facts) != 0) {
     return ErrnoError("open " + path, errno);
   }
@@ -113,16 +116,18 @@ Status ArchiveTable::Check(const std::string& path, ArchiveMode mode) {
   }
   ASSIGN_OR_RETURN(int64_t version, database_->Ask("PRAGMA user_version"));
   if (version > kTableVersion) {
-    return OperatorError(ErrorCode::kUnimplemented,
-                         fmt::format("{} has version {}, this muster reads up to {}: use a newer muster",
-                                     path, version, kTableVersion));
+    return OperatorError(
+        ErrorCode::kUnimplemented,
+        fmt::format("{} has version {}, this muster reads up to {}: use a newer muster", path,
+                    version, kTableVersion));
   }
-  struct stat facts {};
+  struct stat facts{};
   if (::stat(path.c_str(), &facts) == 0 && facts.st_size <= kCheckedWhole) {
     ASSIGN_OR_RETURN(SqliteStatement check, database_->Prepare("PRAGMA quick_check(1)"));
     ASSIGN_OR_RETURN(bool row, check.Step());
     if (!row || check.Text(0) != "ok") {
-      return OperatorError(ErrorCode::kDataLoss, fmt::format("{} is damaged: {}", path, check.Text(0)));
+      return OperatorError(ErrorCode::kDataLoss,
+                           fmt::format("{} is damaged: {}", path, check.Text(0)));
     }
   }
   if (mode == ArchiveMode::kReadOnly || version == kTableVersion) return Status::Ok();
@@ -137,7 +142,9 @@ Status ArchiveTable::Put(const ArchivedJob& job, std::string_view packed) {
                                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   put.Bind(static_cast<int64_t>(job.id.number)).BindBlob(job.name).BindBlob(job.owner);
   put.BindBlob(job.request_id).Bind(job.submitted.us).Bind(job.ended.us);
-  put.Bind(static_cast<int64_t>(job.counts.failed())).Bind(RenderCounts(job.counts)).BindBlob(packed);
+  put.Bind(static_cast<int64_t>(job.counts.failed()))
+      .Bind(RenderCounts(job.counts))
+      .BindBlob(packed);
   ASSIGN_OR_RETURN([[maybe_unused]] bool row, put.Step());
   return Status::Ok();
 }
@@ -150,8 +157,9 @@ Result<std::optional<std::string>> ArchiveTable::Get(JobId job) {
 
 Result<std::optional<JobId>> ArchiveTable::FindRequest(const std::string& request_id) {
   if (request_id.empty()) return std::optional<JobId>();
-  ASSIGN_OR_RETURN(SqliteStatement find,
-                   database_->Prepare("SELECT id FROM jobs WHERE request_id = ? AND request_id <> x''"));
+  ASSIGN_OR_RETURN(
+      SqliteStatement find,
+      database_->Prepare("SELECT id FROM jobs WHERE request_id = ? AND request_id <> x''"));
   ASSIGN_OR_RETURN(bool row, find.BindBlob(request_id).Step());
   return row ? std::optional(JobId{static_cast<uint64_t>(find.Int(0))}) : std::nullopt;
 }
@@ -164,9 +172,10 @@ Result<Page<ArchivedJob>> ArchiveTable::List(const ArchiveQuery& query) {
   BindWhere(query, count);
   ASSIGN_OR_RETURN(bool counted, count.Step());
   page.total = counted ? static_cast<uint64_t>(count.Int(0)) : 0;
-  ASSIGN_OR_RETURN(SqliteStatement list,
-                   database_->Prepare(fmt::format(
-                       "SELECT {} FROM jobs WHERE {} AND id < ? ORDER BY id DESC LIMIT ?", kRow, where)));
+  ASSIGN_OR_RETURN(
+      SqliteStatement list,
+      database_->Prepare(fmt::format(
+          "SELECT {} FROM jobs WHERE {} AND id < ? ORDER BY id DESC LIMIT ?", kRow, where)));
   BindWhere(query, list);
   list.Bind(query.below ? static_cast<int64_t>(query.below->number) : INT64_MAX);
   list.Bind(static_cast<int64_t>(query.limit) + 1);
@@ -191,7 +200,7 @@ Result<uint64_t> ArchiveTable::Prune(WallTime ended_before) {
 Result<std::string> MoveAside(const std::string& path) {
   std::string stem = path.ends_with(".sqlite") ? path.substr(0, path.size() - 7) : path;
   std::string aside;
-  struct stat facts {};
+  struct stat facts{};
   int number = 0;
   do {
     aside = fmt::format("{}-damaged-{}.sqlite", stem, ++number);

@@ -1,4 +1,5 @@
-// The archive's table in a SQLite database: rows in, rows out. Blocking; used by one thread at a time.
+// The archive's table in a SQLite database: rows in, rows out. Blocking; used by one thread at a
+// time.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,8 @@ class ArchiveTable {
   Result<uint64_t> Prune(WallTime ended_before);
 
  private:
-  explicit ArchiveTable(std::unique_ptr<SqliteDatabase> database) : database_(std::move(database)) {}
+  explicit ArchiveTable(std::unique_ptr<SqliteDatabase> database)
+      : database_(std::move(database)) {}
   Status Check(const std::string& path, ArchiveMode mode);
 
   std::unique_ptr<SqliteDatabase> database_;

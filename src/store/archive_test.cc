@@ -161,7 +161,8 @@ TEST(SimulatedArchive, AnswersLikeTheRealOne) {
 
 TEST_F(ArchiveTest, PrunesByAge) {
   auto archive = OpenArchive(loop_, path_);
-  for (uint64_t id = 1; id <= 4; ++id) ASSERT_TRUE(Put(*archive, MakeView(id, "ann", 1, 0), MakeFacts(id, 1)).ok());
+  for (uint64_t id = 1; id <= 4; ++id)
+    ASSERT_TRUE(Put(*archive, MakeView(id, "ann", 1, 0), MakeFacts(id, 1)).ok());
   std::optional<uint64_t> removed;
   archive->Prune({3000}, [&](Result<uint64_t> n) { removed = n.value_or(99); });
   ASSERT_TRUE(test::Eventually([&] { return loop_.Run(), removed.has_value(); }));
@@ -237,7 +238,8 @@ TEST_F(ArchiveTest, ReadOnlyCreatesNothingAndReadsWhatIsThere) {
 TEST_F(ArchiveTest, StoresWhatWasPutBeforeItEnds) {
   {
     auto archive = OpenArchive(loop_, path_);
-    for (uint64_t id = 1; id <= 20; ++id) archive->Put(MakeView(id, "ann", 1, 0), MakeFacts(id, 10), [](Status) {});
+    for (uint64_t id = 1; id <= 20; ++id)
+      archive->Put(MakeView(id, "ann", 1, 0), MakeFacts(id, 10), [](Status) {});
   }
   auto archive = OpenArchive(loop_, path_);
   EXPECT_EQ(archive->List({})->total, 20U);

@@ -33,19 +33,21 @@ LoopBackground::~LoopBackground() { *alive_ = false; }
 
 void LoopBackground::Start(std::function<Status()> work, std::function<void(Status)> done) {
   BootTime now = loop_.ReadClock().boot;
-  Duration wait{static_cast<int64_t>(random_.Below(static_cast<uint64_t>(longest_wait_.count()) + 1))};
+  Duration wait{
+      static_cast<int64_t>(random_.Below(static_cast<uint64_t>(longest_wait_.count()) + 1))};
   free_at_ = std::max(now, free_at_) + wait;
-  loop_.RunAfter(free_at_ - now, [this, alive = alive_, work = std::move(work), done = std::move(done)] {
-    if (!*alive) return;
-    Status status = work();
-    BootTime done_at = loop_.ReadClock().boot;
-    Duration answer_wait{
-        static_cast<int64_t>(random_.Below(static_cast<uint64_t>(longest_wait_.count()) / 8 + 1))};
-    answered_at_ = std::max(answered_at_, done_at + answer_wait);
-    loop_.RunAfter(answered_at_ - done_at, [alive, done, status = std::move(status)] {
-      if (*alive) done(status);
-    });
-  });
+  loop_.RunAfter(
+      free_at_ - now, [this, alive = alive_, work = std::move(work), done = std::move(done)] {
+        if (!*alive) return;
+        Status status = work();
+        BootTime done_at = loop_.ReadClock().boot;
+        Duration answer_wait{static_cast<int64_t>(
+            random_.Below(static_cast<uint64_t>(longest_wait_.count()) / 8 + 1))};
+        answered_at_ = std::max(answered_at_, done_at + answer_wait);
+        loop_.RunAfter(answered_at_ - done_at, [alive, done, status = std::move(status)] {
+          if (*alive) done(status);
+        });
+      });
 }
 
 }  // namespace muster::store

@@ -1,8 +1,9 @@
-// Blocking work of the store, done off the loop, one piece after another in order; answers come back on
-// the loop. A store has two: one syncs, one writes snapshots.
+// Blocking work of the store, done off the loop, one piece after another in order; answers come
+// back on the loop. A store has two: one syncs, one writes snapshots.
 //
-// ThreadBackground is the real one (one thread of its own). LoopBackground does the work on the loop
-// itself, a random while later: for the simulation, where everything is one thread and one seed.
+// ThreadBackground is the real one (one thread of its own). LoopBackground does the work on the
+// loop itself, a random while later: for the simulation, where everything is one thread and one
+// seed.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,8 @@ namespace muster::store {
 class Background {
  public:
   virtual ~Background() = default;
-  // Loop's thread only. `work` must not touch what lives on the loop; `done` runs on the loop. After the
-  // Background is destroyed neither starts any more.
+  // Loop's thread only. `work` must not touch what lives on the loop; `done` runs on the loop.
+  // After the Background is destroyed neither starts any more.
   virtual void Start(std::function<Status()> work, std::function<void(Status)> done) = 0;
 };
 

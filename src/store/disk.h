@@ -1,9 +1,9 @@
-// The few file operations the store needs, so that tests and the simulation can lose, tear and refuse
-// them. SystemDisk (store/system_disk.h) is the machine's; SimulatedDisk (store/simulated_disk.h) forgets
-// what was not synced.
+// The few file operations the store needs, so that tests and the simulation can lose, tear and
+// refuse them. SystemDisk (store/system_disk.h) is the machine's; SimulatedDisk
+// (store/simulated_disk.h) forgets what was not synced.
 //
-// Errors carry the errno's code: kResourceExhausted is a full disk, kPermissionDenied a read-only one,
-// kDataLoss an I/O error, kNotFound and kAlreadyExists what they say.
+// Errors carry the errno's code: kResourceExhausted is a full disk, kPermissionDenied a read-only
+// one, kDataLoss an I/O error, kNotFound and kAlreadyExists what they say.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ namespace muster::store {
 class DiskFile {
  public:
   virtual ~DiskFile() = default;
-  // Writes the pieces one after another from `offset` on, in one system call as a rule. After an error any
-  // part of them may have been written.
+  // Writes the pieces one after another from `offset` on, in one system call as a rule. After an
+  // error any part of them may have been written.
   virtual Status WriteAt(uint64_t offset, std::span<const std::string_view> pieces) = 0;
-  // Allocates the first `size` bytes: writing there can no longer fail for want of space. New bytes read as
-  // zeros and the file is at least that long. After an error nothing is promised.
+  // Allocates the first `size` bytes: writing there can no longer fail for want of space. New bytes
+  // read as zeros and the file is at least that long. After an error nothing is promised.
   virtual Status Reserve(Bytes size) = 0;
-  // fdatasync: what was written before the call survives a power cut. After an error nobody knows what
-  // survived, and a repeat proves nothing.
+  // fdatasync: what was written before the call survives a power cut. After an error nobody knows
+  // what survived, and a repeat proves nothing.
   virtual Status Sync() = 0;
 };
 
@@ -59,8 +59,8 @@ class Disk {
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;
   virtual Status SyncFolder(const std::string& path) = 0;
-  // Creates the file if need be and locks it; it then holds the holder's process id. kAborted when another
-  // holds it, with that process id in the message.
+  // Creates the file if need be and locks it; it then holds the holder's process id. kAborted when
+  // another holds it, with that process id in the message.
   virtual Result<std::unique_ptr<DiskLock>> Lock(const std::string& path) = 0;
 };
 

@@ -226,7 +226,8 @@ class FieldReader {
       field = Duration{UnZigZag(bits)};
     } else if constexpr (std::is_enum_v<T>) {
       static_assert(kLastValue<T> != 0);
-      if (bits > kLastValue<T>) return Fail(Fault::kNewer, fmt::format("value {} of a field", bits));
+      if (bits > kLastValue<T>)
+        return Fail(Fault::kNewer, fmt::format("value {} of a field", bits));
       field = static_cast<T>(bits);
     } else {
       Narrow(bits, field);
@@ -287,7 +288,8 @@ core::Fact DecodeOne(FieldReader& reader) {
 template <size_t... indexes>
 constexpr std::array<DecodeKind, kLastFactKind + 1> MakeDecoders(std::index_sequence<indexes...>) {
   std::array<DecodeKind, kLastFactKind + 1> decoders{};
-  ((decoders[kFactKind<std::variant_alternative_t<indexes, core::Fact>>] = DecodeOne<indexes>), ...);
+  ((decoders[kFactKind<std::variant_alternative_t<indexes, core::Fact>>] = DecodeOne<indexes>),
+   ...);
   return decoders;
 }
 constexpr auto kDecoders =
@@ -296,10 +298,11 @@ constexpr auto kDecoders =
 Error Explain(const FieldReader& reader, size_t offset) {
   switch (reader.fault()) {
     case Fault::kNewer:
-      return OperatorError(ErrorCode::kUnimplemented,
-                           fmt::format("fact at byte {}: this muster (format version {}) does not know "
-                                       "{}: a newer one wrote it, use that",
-                                       offset, kFormatVersion, reader.words()));
+      return OperatorError(
+          ErrorCode::kUnimplemented,
+          fmt::format("fact at byte {}: this muster (format version {}) does not know "
+                      "{}: a newer one wrote it, use that",
+                      offset, kFormatVersion, reader.words()));
     case Fault::kBadSpec:
       return OperatorError(ErrorCode::kDataLoss,
                            fmt::format("fact at byte {}: its job: {}", offset, reader.words()));

@@ -6,8 +6,9 @@
 //     ...
 //     RETURN_IF_ERROR(DecodeFacts(bytes, [&](core::Fact&& fact) { ... return Status::Ok(); }));
 //
-// Layout of each fact: kind, then for each field that is not 0 or empty its number and value, then 0. All numbers are varints, signed ones zigzag; times are differences to the time before
-// them in the same block. Kinds and field numbers are never used again for something else.
+// Layout of each fact: kind, then for each field that is not 0 or empty its number and value, then
+// 0. All numbers are varints, signed ones zigzag; times are differences to the time before them in
+// the same block. Kinds and field numbers are never used again for something else.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +32,9 @@ class FactEncoder {
   int64_t last_time_ = 0;
 };
 
-// Hands the facts of one block to `visit` in order and stops at its first error. kUnimplemented for a kind
-// or field that only a newer version knows, kDataLoss for bytes that are no facts; any bytes at all give
-// facts or an error.
+// Hands the facts of one block to `visit` in order and stops at its first error. kUnimplemented for
+// a kind or field that only a newer version knows, kDataLoss for bytes that are no facts; any bytes
+// at all give facts or an error.
 Status DecodeFacts(std::string_view block, const std::function<Status(core::Fact&&)>& visit);
 
 }  // namespace muster::store

@@ -105,7 +105,8 @@ TEST(FactCodec, BringsEveryFieldOfEveryFactBack) {
   RandomFacts make(random);
   for (int round = 0; round < 200; ++round) {
     core::Facts facts;
-    for (size_t kind = 0; kind < std::variant_size_v<core::Fact>; ++kind) facts.push_back(make.Make(kind));
+    for (size_t kind = 0; kind < std::variant_size_v<core::Fact>; ++kind)
+      facts.push_back(make.Make(kind));
     auto decoded = Decode(Encode(facts));
     ASSERT_TRUE(decoded.ok()) << decoded.error();
     ASSERT_EQ(decoded->size(), facts.size());
@@ -131,7 +132,8 @@ TEST(FactCodec, KeepsHotFactsSmall) {
   };
   EXPECT_LE(size(core::AttemptsPlanned{{12}, {{7}, 500'000, 64}, 1, 1, false, now}), 18U);
   EXPECT_LE(size(core::AttemptStarted{{{{7}, 500'000}, 1}, 123'456, now + Duration{900}}), 18U);
-  core::AttemptEnded ended{{{{7}, 500'000}, 1}, 1, {12}, {EndKind::kOk}, {}, true, now + Duration{5000}};
+  core::AttemptEnded ended{{{{7}, 500'000}, 1}, 1, {12}, {EndKind::kOk}, {}, true,
+                           now + Duration{5000}};
   ended.facts.started = now + Duration{900};
   ended.facts.wall = Duration{4000};
   ended.facts.user_cpu = Duration{1000};

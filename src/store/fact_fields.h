@@ -1,11 +1,11 @@
-// The one list of all kinds of facts and their fields, with the numbers that stand for them in files.
-// Encoding, decoding and tests walk it: VisitFields(fact, visitor) calls visitor(number, field) for each
-// field in ascending order.
+// The one list of all kinds of facts and their fields, with the numbers that stand for them in
+// files. Encoding, decoding and tests walk it: VisitFields(fact, visitor) calls visitor(number,
+// field) for each field in ascending order.
 //
-// Never change or reuse a number. A fact with a new meaning gets a new kind; a new field gets the next
-// number of its fact, and there 0 or nothing must mean what was meant before. Both raise kFormatVersion
-// (store/record.h). Parts of several facts have room behind them: ends 10 to 19, exit facts from 20, sizes
-// from 30.
+// Never change or reuse a number. A fact with a new meaning gets a new kind; a new field gets the
+// next number of its fact, and there 0 or nothing must mean what was meant before. Both raise
+// kFormatVersion (store/record.h). Parts of several facts have room behind them: ends 10 to 19,
+// exit facts from 20, sizes from 30.
 #pragma once
 
 #include <cstdint>
@@ -105,7 +105,8 @@ constexpr void VisitFields(Like<core::JobCancelRequested> auto& f, auto&& v) {
 constexpr void VisitFields(Like<core::JobEnded> auto& f, auto&& v) { v(1, f.job), v(2, f.at); }
 constexpr void VisitFields(Like<core::JobArchived> auto& f, auto&& v) { v(1, f.job); }
 constexpr void VisitFields(Like<core::AttemptsPlanned> auto& f, auto&& v) {
-  v(1, f.executor), VisitPart(2, f.tasks, v), v(5, f.n), v(6, f.send), v(7, f.may_overlap), v(8, f.at);
+  v(1, f.executor), VisitPart(2, f.tasks, v), v(5, f.n), v(6, f.send), v(7, f.may_overlap),
+      v(8, f.at);
 }
 constexpr void VisitFields(Like<core::AttemptStarted> auto& f, auto&& v) {
   VisitPart(1, f.attempt, v), v(4, f.pid), v(5, f.at);
@@ -148,7 +149,8 @@ constexpr void VisitFields(Like<core::LaunchEnded> auto& f, auto&& v) {
 }
 constexpr void VisitFields(Like<core::ExecutorRegistered> auto& f, auto&& v) {
   v(1, f.executor), v(2, f.launch), v(3, f.cluster), v(4, f.incarnation), v(5, f.host);
-  v(6, f.boot_id), v(7, f.pid), v(8, f.max_attempts), v(9, f.labels), v(10, f.output_dir), v(11, f.at);
+  v(6, f.boot_id), v(7, f.pid), v(8, f.max_attempts), v(9, f.labels), v(10, f.output_dir),
+      v(11, f.at);
   VisitPart(30, f.capacity, v);
 }
 constexpr void VisitFields(Like<core::ExecutorDraining> auto& f, auto&& v) {

@@ -38,7 +38,9 @@ std::string_view LineAfter(std::string_view text, std::string_view key) {
 }  // namespace
 
 std::string SegmentName(uint64_t first) { return fmt::format("journal-{:020}.seg", first); }
-std::string SnapshotName(uint64_t position) { return fmt::format("snapshot-{:020}.snap", position); }
+std::string SnapshotName(uint64_t position) {
+  return fmt::format("snapshot-{:020}.snap", position);
+}
 std::string SpareName(uint64_t number) { return fmt::format("spare-{}.seg", number); }
 
 Result<FolderContent> ListFolder(Disk& disk, const std::string& folder) {
@@ -65,16 +67,18 @@ Result<std::optional<std::string>> ReadFormat(Disk& disk, const std::string& fol
   uint32_t version = 0;
   std::from_chars(version_text.data(), version_text.data() + version_text.size(), version);
   if (!text->starts_with(kFormatTitle) || version == 0) {
-    return OperatorError(ErrorCode::kDataLoss,
-                         fmt::format("{} is not that of a muster store: restore it from a backup or "
-                                     "choose another state folder",
-                                     path));
+    return OperatorError(
+        ErrorCode::kDataLoss,
+        fmt::format("{} is not that of a muster store: restore it from a backup or "
+                    "choose another state folder",
+                    path));
   }
   if (version > kFormatVersion) {
-    return OperatorError(ErrorCode::kUnimplemented,
-                         fmt::format("the store in {} has format version {}, this muster reads up to "
-                                     "{}: use a newer muster",
-                                     folder, version, kFormatVersion));
+    return OperatorError(
+        ErrorCode::kUnimplemented,
+        fmt::format("the store in {} has format version {}, this muster reads up to "
+                    "{}: use a newer muster",
+                    folder, version, kFormatVersion));
   }
   std::string id(LineAfter(*text, "\nid "));
   if (id.size() != 36) {
@@ -113,8 +117,8 @@ Status WriteWholeFile(Disk& disk, const std::string& folder, const std::string& 
 
 Error ExplainDiskError(Error error, const std::string& folder) {
   if (error.code == ErrorCode::kResourceExhausted) {
-    error.message += fmt::format("; the disk is full: make room in {} or choose another state folder",
-                                 folder);
+    error.message +=
+        fmt::format("; the disk is full: make room in {} or choose another state folder", folder);
   } else if (error.code == ErrorCode::kPermissionDenied) {
     error.message += fmt::format(
         "; the state folder {} cannot be written: make it writable or choose another", folder);

@@ -41,7 +41,8 @@ Status WriteFormat(Disk& disk, const std::string& folder, const std::string& sto
 Status WriteWholeFile(Disk& disk, const std::string& folder, const std::string& name,
                       std::string_view bytes);
 
-// `error` met on opening the store in `folder` to write: adds what to do about a full or read-only disk.
+// `error` met on opening the store in `folder` to write: adds what to do about a full or read-only
+// disk.
 Error ExplainDiskError(Error error, const std::string& folder);
 
 }  // namespace muster::store

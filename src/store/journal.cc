@@ -20,15 +20,15 @@ constexpr Duration kPromiseTime = std::chrono::seconds(1);
 Result<std::unique_ptr<Journal>> Journal::Open(JournalTools tools, std::string folder,
                                                std::string store_id, JournalOptions options,
                                                const RecoveredJournal& recovered) {
-  std::unique_ptr<Journal> journal(new Journal(tools, std::move(folder), std::move(store_id), options,
-                                               recovered, recovered.epoch + 1));
+  std::unique_ptr<Journal> journal(new Journal(tools, std::move(folder), std::move(store_id),
+                                               options, recovered, recovered.epoch + 1));
   RETURN_IF_ERROR(journal->log_.Begin(recovered));
   journal->MakeSpareIfWanted();
   return journal;
 }
 
-Journal::Journal(JournalTools tools, std::string folder, std::string store_id, JournalOptions options,
-                 const RecoveredJournal& recovered, uint64_t epoch)
+Journal::Journal(JournalTools tools, std::string folder, std::string store_id,
+                 JournalOptions options, const RecoveredJournal& recovered, uint64_t epoch)
     : tools_(tools),
       folder_(std::move(folder)),
       store_id_(std::move(store_id)),
@@ -70,9 +70,9 @@ Result<Position> Journal::Append(std::string_view payload) {
 
 Error Journal::Fail(Error error) {
   if (failure_) return *failure_;
-  error.message = fmt::format(
-      "{}; the journal in {} stops at position {}: check the disk, then start again", error.message,
-      folder_, durable_);
+  error.message =
+      fmt::format("{}; the journal in {} stops at position {}: check the disk, then start again",
+                  error.message, folder_, durable_);
   failure_ = error;
   LogError("journal: {}", error.ToString());
   if (on_failure_) on_failure_(error);
@@ -147,7 +147,8 @@ Status Journal::ReserveForSubmit(uint64_t payload) {
   }
   if (reserved.ok()) return reserved;
   return ExplainDiskError(
-      std::move(reserved).WithContext("no new jobs: the journal has no room for them").error(), folder_);
+      std::move(reserved).WithContext("no new jobs: the journal has no room for them").error(),
+      folder_);
 }
 
 Room Journal::room() const {
@@ -206,8 +207,8 @@ void Journal::Finish(std::vector<std::string> chunks, std::function<void(Status)
   Snapshot last{written(), {}, std::move(done)};
   last.is_last = true;
   if (!snapshot_) return StartSnapshot(std::move(last), std::move(chunks));
-  snapshot_->done = [this, last, chunks = std::move(chunks), before = std::move(snapshot_->done)](
-                        Status status) mutable {
+  snapshot_->done = [this, last, chunks = std::move(chunks),
+                     before = std::move(snapshot_->done)](Status status) mutable {
     before(std::move(status));
     if (failure_) return last.done(*failure_);
     StartSnapshot(std::move(last), std::move(chunks));
@@ -225,8 +226,8 @@ void Journal::StartSnapshot(Snapshot snapshot, std::vector<std::string> chunks) 
 void Journal::WriteSnapshotIfReady() {
   if (!snapshot_ || snapshot_->writing || durable_ < snapshot_->position) return;
   snapshot_->writing = true;
-  FileHeader header{FileKind::kSnapshot, kFormatVersion, tools_.random.Next(), snapshot_->position,
-                    epoch_, store_id_};
+  FileHeader header{FileKind::kSnapshot, kFormatVersion, tools_.random.Next(),
+                    snapshot_->position, epoch_,         store_id_};
   auto work = [&disk = tools_.disk, folder = folder_, header, chunks = snapshot_->chunks] {
     return WriteSnapshot(disk, folder, header, *chunks);
   };

@@ -1,12 +1,12 @@
-// The journal: records of bytes, written at once and durable a moment later, and snapshots that replace
-// what is older. Knows nothing of facts (store/store.h puts them in).
+// The journal: records of bytes, written at once and durable a moment later, and snapshots that
+// replace what is older. Knows nothing of facts (store/store.h puts them in).
 //
 //     written   in the hands of the operating system: survives the death of any process
 //     durable   on the disk: survives a power cut
 //
-// Group commit: an append to a quiet journal is synced at once, further ones together at most `sync_delay`
-// later, and as soon as the disk is free when somebody waits (Hurry). After a failed sync nothing is ever
-// called durable again and every call fails.
+// Group commit: an append to a quiet journal is synced at once, further ones together at most
+// `sync_delay` later, and as soon as the disk is free when somebody waits (Hurry). After a failed
+// sync nothing is ever called durable again and every call fails.
 //
 // Loop's thread only.
 #pragma once
@@ -49,7 +49,8 @@ struct JournalTools {
 // How much can still be written.
 enum class Room : uint8_t {
   kPlenty,
-  kReserveOnly,  // the disk is full: new submits are refused, running work goes on in reserved space
+  kReserveOnly,  // the disk is full: new submits are refused, running work goes on in reserved
+                 // space
   kNearlyNone,   // start nothing: what is left is for the ends of what runs
 };
 
@@ -62,7 +63,8 @@ class Journal {
   ~Journal();
   Journal(const Journal&) = delete;
 
-  // Written when it returns. On kResourceExhausted nothing has changed: call again when there is room.
+  // Written when it returns. On kResourceExhausted nothing has changed: call again when there is
+  // room.
   Result<Position> Append(std::string_view payload);
   Position written() const { return log_.written(); }
   Position durable() const { return durable_; }
@@ -74,17 +76,18 @@ class Journal {
   // Called once, when the journal cannot go on (a sync or a write failed): the owner must stop.
   void OnFailure(std::function<void(const Error&)> call) { on_failure_ = std::move(call); }
 
-  // Space for a submit of so many bytes beside the reserve for running work; holds until the next Append, at
-  // most a second, several add up. The error says what to do. May block to reserve more.
+  // Space for a submit of so many bytes beside the reserve for running work; holds until the next
+  // Append, at most a second, several add up. The error says what to do. May block to reserve more.
   Status ReserveForSubmit(uint64_t payload);
   Room room() const;
 
   bool SnapshotDue() const;
-  // `chunks` stand for everything up to written(). `done` after the snapshot is durable and older files are
-  // gone, or with the error (kAborted: another one is being taken). A failed snapshot harms nothing.
+  // `chunks` stand for everything up to written(). `done` after the snapshot is durable and older
+  // files are gone, or with the error (kAborted: another one is being taken). A failed snapshot
+  // harms nothing.
   void TakeSnapshot(std::vector<std::string> chunks, std::function<void(Status)> done);
-  // The same as the last act, after one that is being taken: nothing is appended from now on, and no
-  // reserved space stays behind.
+  // The same as the last act, after one that is being taken: nothing is appended from now on, and
+  // no reserved space stays behind.
   void Finish(std::vector<std::string> chunks, std::function<void(Status)> done);
 
  private:

@@ -42,8 +42,8 @@ class Recovery {
 
   Status LoadSnapshot(const std::vector<uint64_t>& snapshots) {
     if (snapshots.empty()) return Status::Ok();
-    ASSIGN_OR_RETURN(FileHeader header, ReadSnapshot(disk_, folder_, snapshots.back(), store_id_,
-                                                     visitor_.on_chunk));
+    ASSIGN_OR_RETURN(FileHeader header,
+                     ReadSnapshot(disk_, folder_, snapshots.back(), store_id_, visitor_.on_chunk));
     found_.snapshot = found_.durable = snapshots.back();
     found_.epoch = header.epoch;
     expected_ = snapshots.back() + 1;
@@ -53,8 +53,8 @@ class Recovery {
     return Status::Ok();
   }
 
-  // Each start of a controller begins a segment, complete with everything it recovered behind what was
-  // proven durable. So a segment of an older epoch behind one of a newer epoch is superseded.
+  // Each start of a controller begins a segment, complete with everything it recovered behind what
+  // was proven durable. So a segment of an older epoch behind one of a newer epoch is superseded.
   Status ChooseSegments(const std::vector<uint64_t>& firsts) {
     uint64_t epoch = 0;
     for (uint64_t first : firsts) {
@@ -64,9 +64,9 @@ class Recovery {
         return std::move(header).WithContext("read " + PathOf(first)).error();
       }
       if (header.ok() && (header->store_id != store_id_ || header->first != first)) {
-        return Damaged(first, 0, header->store_id != store_id_
-                                     ? "it belongs to store " + header->store_id
-                                     : "it is another file under this name");
+        return Damaged(first, 0,
+                       header->store_id != store_id_ ? "it belongs to store " + header->store_id
+                                                     : "it is another file under this name");
       }
       if (header.ok()) found_.epoch = std::max(found_.epoch, header->epoch);
       uint64_t its_epoch = header.ok() ? header->epoch : 0;
@@ -133,7 +133,8 @@ class Recovery {
     return Status::Ok();
   }
 
-  // The record expected_ is not where it should be, in segment `at` from byte `offset` on: torn or damaged?
+  // The record expected_ is not where it should be, in segment `at` from byte `offset` on: torn or
+  // damaged?
   Status EndAt(size_t at, uint64_t offset) {
     for (size_t i = at; i < segments_.size(); ++i) {
       if (!segments_[i].header) continue;
@@ -145,14 +146,16 @@ class Recovery {
         if (!record) break;
         found_.durable = std::max(found_.durable, record->durable);
         if (found_.durable >= expected_) {
-          return Damaged(segments_[at].first, offset,
-                         fmt::format("position {} was on the disk, for position {} says so, and is gone",
-                                     expected_, record->position));
+          return Damaged(
+              segments_[at].first, offset,
+              fmt::format("position {} was on the disk, for position {} says so, and is gone",
+                          expected_, record->position));
         }
       }
     }
-    found_.torn = fmt::format("{} ends at byte {}, behind position {}: what followed was not on the disk",
-                              PathOf(segments_[at].first), offset, expected_ - 1);
+    found_.torn =
+        fmt::format("{} ends at byte {}, behind position {}: what followed was not on the disk",
+                    PathOf(segments_[at].first), offset, expected_ - 1);
     return Status::Ok();
   }
 
@@ -163,9 +166,10 @@ class Recovery {
   }
 
   Error Damaged(uint64_t first, uint64_t offset, const std::string& what) const {
-    return OperatorError(ErrorCode::kDataLoss,
-                         fmt::format("{} is damaged at byte {} ({}): restore the folder from a backup",
-                                     PathOf(first), offset, what));
+    return OperatorError(
+        ErrorCode::kDataLoss,
+        fmt::format("{} is damaged at byte {} ({}): restore the folder from a backup",
+                    PathOf(first), offset, what));
   }
 
   Disk& disk_;
@@ -181,7 +185,8 @@ class Recovery {
 }  // namespace
 
 Result<RecoveredJournal> RecoverJournal(Disk& disk, const std::string& folder,
-                                        const std::string& store_id, const JournalVisitor& visitor) {
+                                        const std::string& store_id,
+                                        const JournalVisitor& visitor) {
   return Recovery(disk, folder, store_id, visitor).Run();
 }
 

@@ -1,9 +1,10 @@
-// Reads a journal back: newest snapshot, then the records behind it in order, up to the first that is
-// missing. Changes nothing, so that stores of other processes and on read-only disks can be read too.
+// Reads a journal back: newest snapshot, then the records behind it in order, up to the first that
+// is missing. Changes nothing, so that stores of other processes and on read-only disks can be read
+// too.
 //
-// A missing record is a torn tail when nothing shows that it was ever on the disk: power went before it was
-// synced. If any record that was written later says that it had been (Record::durable), it is damage: an
-// error that names the file, the byte and what to do.
+// A missing record is a torn tail when nothing shows that it was ever on the disk: power went
+// before it was synced. If any record that was written later says that it had been
+// (Record::durable), it is damage: an error that names the file, the byte and what to do.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,11 @@ struct JournalVisitor {
 struct RecoveredJournal {
   uint64_t snapshot = 0;  // position of the snapshot, 0 without one
   uint64_t last = 0;      // position of the last record
-  uint64_t durable = 0;   // known to have been on the disk; those behind it may only be in memory yet
-  uint64_t epoch = 0;     // highest seen
+  uint64_t durable =
+      0;               // known to have been on the disk; those behind it may only be in memory yet
+  uint64_t epoch = 0;  // highest seen
   uint64_t records = 0;
-  uint64_t bytes = 0;     // of the records behind the snapshot
+  uint64_t bytes = 0;  // of the records behind the snapshot
   // In words for the log, "" if the journal ends cleanly.
   std::string torn;
   // Records behind `durable`, in order.

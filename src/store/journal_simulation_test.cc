@@ -1,5 +1,5 @@
-// The journal against a disk that loses, tears and refuses, and a process and a machine that end at any
-// change. One seed, one run; the invariants are those of store/journal.h.
+// The journal against a disk that loses, tears and refuses, and a process and a machine that end at
+// any change. One seed, one run; the invariants are those of store/journal.h.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -48,8 +48,8 @@ class JournalSimulation {
  private:
   // The payload at `position` says so, and is unlike any other.
   std::string MakePayload(Position position) {
-    uint64_t size = random_.Percent(5) ? random_.Below(3 * options_.segment_size.value)
-                                       : random_.Below(200);
+    uint64_t size =
+        random_.Percent(5) ? random_.Below(3 * options_.segment_size.value) : random_.Below(200);
     if (size > options_.segment_size.value) ++tally_.oversize;
     std::string payload = fmt::format("{}/{}/", position, ++serial_);
     while (payload.size() < size) payload += static_cast<char>(random_.Next());
@@ -100,7 +100,8 @@ class JournalSimulation {
     if (found.size() > history_.size()) {
       // A write that was answered with an error, or with nothing, may be there.
       ASSERT_EQ(found.size(), history_.size() + 1) << "seed " << seed_;
-      ASSERT_NE(std::find(maybe_.begin(), maybe_.end(), found.back()), maybe_.end()) << "seed " << seed_;
+      ASSERT_NE(std::find(maybe_.begin(), maybe_.end(), found.back()), maybe_.end())
+          << "seed " << seed_;
     }
     tally_.lost_unsynced += history_.size() - std::min(history_.size(), found.size());
     history_ = found;
@@ -148,13 +149,29 @@ class JournalSimulation {
 
   void Act() {
     switch (random_.Below(12)) {
-      case 0: case 1: case 2: case 3: return DoAppend();
-      case 4: case 5: case 6: loop_.Step(); return;
-      case 7: loop_.RunFor(Duration{static_cast<int64_t>(random_.Below(30000))}); return;
-      case 8: journal_->Hurry(); return;
-      case 9: if (journal_->SnapshotDue() || random_.Percent(5)) DoSnapshot(); return;
-      case 10: return DoSubmit();
-      default: return DoFault();
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return DoAppend();
+      case 4:
+      case 5:
+      case 6:
+        loop_.Step();
+        return;
+      case 7:
+        loop_.RunFor(Duration{static_cast<int64_t>(random_.Below(30000))});
+        return;
+      case 8:
+        journal_->Hurry();
+        return;
+      case 9:
+        if (journal_->SnapshotDue() || random_.Percent(5)) DoSnapshot();
+        return;
+      case 10:
+        return DoSubmit();
+      default:
+        return DoFault();
     }
   }
 
@@ -272,15 +289,17 @@ TEST(JournalSimulation, KeepsItsPromisesThroughCrashesPowerCutsAndFullDisks) {
   Simulate(1, 2000, tally);
   SetLogLevel(LogLevel::kWarning);
   fmt::print(
-      "appended {} durable {} power cuts {} process ends {} in the middle of a change {} io errors {}\n"
-      "torn {} lost unsynced {} snapshots {} finishes {} oversize {} full appends {} refused submits {}\n",
+      "appended {} durable {} power cuts {} process ends {} in the middle of a change {} io errors "
+      "{}\n"
+      "torn {} lost unsynced {} snapshots {} finishes {} oversize {} full appends {} refused "
+      "submits {}\n",
       tally.appended, tally.durable_claims, tally.power_cuts, tally.process_ends, tally.mid_change,
-      tally.io_errors, tally.torn, tally.lost_unsynced, tally.snapshots, tally.finishes, tally.oversize,
-      tally.full_appends, tally.refused_submits);
-  for (uint64_t count : {tally.appended, tally.durable_claims, tally.power_cuts, tally.process_ends,
-                         tally.mid_change, tally.io_errors, tally.torn, tally.lost_unsynced,
-                         tally.snapshots, tally.finishes, tally.oversize, tally.full_appends,
-                         tally.refused_submits}) {
+      tally.io_errors, tally.torn, tally.lost_unsynced, tally.snapshots, tally.finishes,
+      tally.oversize, tally.full_appends, tally.refused_submits);
+  for (uint64_t count :
+       {tally.appended, tally.durable_claims, tally.power_cuts, tally.process_ends,
+        tally.mid_change, tally.io_errors, tally.torn, tally.lost_unsynced, tally.snapshots,
+        tally.finishes, tally.oversize, tally.full_appends, tally.refused_submits}) {
     EXPECT_GE(count, 100U);
   }
 }

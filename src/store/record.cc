@@ -73,9 +73,10 @@ Result<FileHeader> ParseHeader(std::string_view file) {
   bool intact = Get<uint32_t>(file, kHeaderCrcAt) == Crc32c(file.substr(0, kHeaderCrcAt));
   if (!intact) return OperatorError(ErrorCode::kDataLoss, "the file header is damaged");
   if (header.version > kFormatVersion) {
-    return OperatorError(ErrorCode::kUnimplemented,
-                         fmt::format("format version {}, this muster reads up to {}: use a newer one",
-                                     header.version, kFormatVersion));
+    return OperatorError(
+        ErrorCode::kUnimplemented,
+        fmt::format("format version {}, this muster reads up to {}: use a newer one",
+                    header.version, kFormatVersion));
   }
   header.salt = Get<uint64_t>(file, kSaltAt);
   header.first = Get<uint64_t>(file, kFirstAt);
@@ -92,7 +93,8 @@ std::array<char, kRecordHeaderSize> RenderRecordHeader(const Record& record, uin
   Put(bytes.data() + kRecordEpochAt, static_cast<uint32_t>(record.epoch));
   Put(bytes.data() + kPositionAt, record.position);
   Put(bytes.data() + kDurableAt, record.durable);
-  Put(bytes.data(), Crc32c({bytes.data() + kPayloadCrcAt, kRecordHeaderSize - kPayloadCrcAt}, Seed(salt)));
+  Put(bytes.data(),
+      Crc32c({bytes.data() + kPayloadCrcAt, kRecordHeaderSize - kPayloadCrcAt}, Seed(salt)));
   return bytes;
 }
 
@@ -107,8 +109,10 @@ std::optional<Record> RecordReader::At(uint64_t offset) const {
   if (Get<uint32_t>(header, 0) != Crc32c(header.substr(kPayloadCrcAt), Seed(salt_))) {
     return std::nullopt;
   }
-  Record record{Get<uint64_t>(header, kPositionAt), Get<uint64_t>(header, kDurableAt),
-                Get<uint32_t>(header, kRecordEpochAt), {}};
+  Record record{Get<uint64_t>(header, kPositionAt),
+                Get<uint64_t>(header, kDurableAt),
+                Get<uint32_t>(header, kRecordEpochAt),
+                {}};
   auto length = Get<uint32_t>(header, kLengthAt);
   if (length > file_.size() - offset - kRecordHeaderSize) return std::nullopt;
   record.payload = file_.substr(offset + kRecordHeaderSize, length);

@@ -1,12 +1,13 @@
 // The bytes of journal and snapshot files: one header, then records. Pure; little endian.
 //
-//     header  magic 8 · version 4 · zero 4 · salt 8 · first position 8 · epoch 8 · store id 36 · CRC-32C 4
-//     record  CRC-32C of the next 28 · CRC-32C of the payload 4 · length 4 · epoch 4 · position 8 · durable 8
+//     header  magic 8 · version 4 · zero 4 · salt 8 · first position 8 · epoch 8 · store id 36 ·
+//     CRC-32C 4 record  CRC-32C of the next 28 · CRC-32C of the payload 4 · length 4 · epoch 4 ·
+//     position 8 · durable 8
 //             · payload · zeros up to a multiple of 8
 //
-// The first CRC starts from the file's salt, so that neither bytes of another file nor a journal quoted in a
-// payload can pass for a record. `durable` is the highest position known to be on the disk when the record
-// was written: it is what tells a torn tail from damage.
+// The first CRC starts from the file's salt, so that neither bytes of another file nor a journal
+// quoted in a payload can pass for a record. `durable` is the highest position known to be on the
+// disk when the record was written: it is what tells a torn tail from damage.
 #pragma once
 
 #include <array>

@@ -103,8 +103,8 @@ Status SegmentLog::WriteHeader(Segment& segment) const {
 
 Status SegmentLog::WriteRecord(Segment& segment, const Record& record) const {
   auto header = RenderRecordHeader(record, segment.salt);
-  std::array<std::string_view, 3> pieces{std::string_view(header.data(), header.size()), record.payload,
-                                         RecordPadding(record.payload.size())};
+  std::array<std::string_view, 3> pieces{std::string_view(header.data(), header.size()),
+                                         record.payload, RecordPadding(record.payload.size())};
   RETURN_IF_ERROR(segment.file->WriteAt(segment.end, pieces));
   segment.end += RecordSize(record.payload.size());
   return Status::Ok();
@@ -128,7 +128,8 @@ Status SegmentLog::Rotate(uint64_t record_size) {
   ASSIGN_OR_RETURN(SpareSegment spare, TakeSpare(record_size));
   Segment fresh{next_, random_.Next(), spare.file, spare.size, 0};
   Status begun = WriteHeader(fresh);
-  // A segment without records has the same name and is replaced; what proves this epoch must stay on the disk.
+  // A segment without records has the same name and is replaced; what proves this epoch must stay
+  // on the disk.
   bool replaces = active_.first == next_;
   if (begun.ok() && replaces) begun = fresh.file->Sync();
   if (begun.ok()) begun = disk_.Rename(PathOf(spare.name), PathOf(SegmentName(next_)));
@@ -175,7 +176,8 @@ Status SegmentLog::ReserveForSubmit(uint64_t payload) {
       spares_.push_back(std::move(spare));
     }
     if (spares_.size() < kMostSpares) {
-      ASSIGN_OR_RETURN(SpareSegment spare, MakeSpare(disk_, folder_, NextSpareName(), segment_size_));
+      ASSIGN_OR_RETURN(SpareSegment spare,
+                       MakeSpare(disk_, folder_, NextSpareName(), segment_size_));
       spares_.push_back(std::move(spare));
     }
   } else if (spares_.empty()) {
@@ -211,9 +213,8 @@ std::vector<std::string> SegmentLog::ForgetUpTo(uint64_t position) {
 std::vector<std::string> SegmentLog::DropExcessSpares() {
   std::vector<std::string> names;
   while (spares_.size() > kMostSpares) {
-    auto largest = std::max_element(spares_.begin(), spares_.end(), [](const auto& a, const auto& b) {
-      return a.size < b.size;
-    });
+    auto largest = std::max_element(spares_.begin(), spares_.end(),
+                                    [](const auto& a, const auto& b) { return a.size < b.size; });
     names.push_back(largest->name);
     spares_.erase(largest);
   }

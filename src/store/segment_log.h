@@ -1,12 +1,13 @@
 // The segment log: records appended to preallocated files, so that a full disk cannot stop what was
-// accepted. Writes only; what makes it durable and when is the journal's (store/journal.h), reading back is
-// recovery's (store/journal_recovery.h).
+// accepted. Writes only; what makes it durable and when is the journal's (store/journal.h), reading
+// back is recovery's (store/journal_recovery.h).
 //
-// Space: the segment being written, and spares that are reserved whole. One spare always stays for facts of
-// running work (ReserveForSubmit leaves it alone); two are wanted once the segment is half full. A record
-// larger than a segment gets a segment of its own size.
+// Space: the segment being written, and spares that are reserved whole. One spare always stays for
+// facts of running work (ReserveForSubmit leaves it alone); two are wanted once the segment is half
+// full. A record larger than a segment gets a segment of its own size.
 //
-// Loop's thread only, apart from the files handed out by TakeUnsynced and the spares made by MakeSpare.
+// Loop's thread only, apart from the files handed out by TakeUnsynced and the spares made by
+// MakeSpare.
 #pragma once
 
 #include <cstdint>
@@ -38,16 +39,16 @@ Result<SpareSegment> MakeSpare(Disk& disk, const std::string& folder, const std:
 class SegmentLog {
  public:
   // `epoch` is above all that the folder has seen.
-  SegmentLog(Disk& disk, std::string folder, std::string store_id, uint64_t epoch, Bytes segment_size,
-             Random& random);
+  SegmentLog(Disk& disk, std::string folder, std::string store_id, uint64_t epoch,
+             Bytes segment_size, Random& random);
 
-  // Begins this epoch's first segment, with the recovered records that may not be on the disk yet written
-  // again (they might only be in memory, after a failed sync even for ever), and removes what recovery no
-  // longer needs. Everything recovered is durable when it returns. Blocking.
+  // Begins this epoch's first segment, with the recovered records that may not be on the disk yet
+  // written again (they might only be in memory, after a failed sync even for ever), and removes
+  // what recovery no longer needs. Everything recovered is durable when it returns. Blocking.
   Status Begin(const RecoveredJournal& recovered);
 
-  // Written when it returns: survives the death of the process. `durable`: the highest position on the disk
-  // so far. After kResourceExhausted nothing has changed and the call may be repeated.
+  // Written when it returns: survives the death of the process. `durable`: the highest position on
+  // the disk so far. After kResourceExhausted nothing has changed and the call may be repeated.
   Result<uint64_t> Append(std::string_view payload, uint64_t durable);
   // Position of the last record.
   uint64_t written() const { return next_ - 1; }
@@ -63,8 +64,8 @@ class SegmentLog {
   bool has_unsynced() const { return !unsynced_.empty() || folder_changed_; }
 
   // -- space
-  // Space for a submit of so many bytes beside the reserve for running work; holds until the next Append,
-  // several add up. kResourceExhausted when the disk is full. May block to reserve more.
+  // Space for a submit of so many bytes beside the reserve for running work; holds until the next
+  // Append, several add up. kResourceExhausted when the disk is full. May block to reserve more.
   Status ReserveForSubmit(uint64_t payload);
   // What was reserved will not be appended.
   void ForgetPromises() { promised_ = 0; }

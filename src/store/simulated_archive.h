@@ -1,5 +1,6 @@
-// An archive in memory for the simulation: what was stored lies on a shelf that outlives the process, what
-// was only asked to be stored when it ended may or may not be there. Loop's thread only.
+// An archive in memory for the simulation: what was stored lies on a shelf that outlives the
+// process, what was only asked to be stored when it ended may or may not be there. Loop's thread
+// only.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +38,8 @@ class SimulatedArchive final : public Archive {
   }
   Result<std::optional<JobId>> FindRequest(const std::string& request_id) override {
     for (const auto& [id, job] : shelf_.jobs) {
-      if (!request_id.empty() && job.first.request_id == request_id) return std::optional(JobId{id});
+      if (!request_id.empty() && job.first.request_id == request_id)
+        return std::optional(JobId{id});
     }
     return std::optional<JobId>();
   }

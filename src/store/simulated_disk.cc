@@ -36,7 +36,8 @@ struct SimulatedDisk::Inode {
 
   uint64_t Used() const { return std::max<uint64_t>(seen.size(), reserved); }
 
-  // Makes any part of the unsynced writes durable: for each sector a random number of them, in order.
+  // Makes any part of the unsynced writes durable: for each sector a random number of them, in
+  // order.
   void PersistSome(Random& random) {
     uint64_t mood = random.Below(4);  // nothing, everything, or sector by sector
     bool grown = mood == 1 || (mood >= 2 && random.Percent(50));
@@ -46,10 +47,12 @@ struct SimulatedDisk::Inode {
       const Write& write = unsynced[w];
       for (uint64_t at = 0; at < write.bytes.size();) {
         uint64_t sector = (write.offset + at) / kSector;
-        uint64_t end = std::min<uint64_t>(write.bytes.size(), (sector + 1) * kSector - write.offset);
+        uint64_t end =
+            std::min<uint64_t>(write.bytes.size(), (sector + 1) * kSector - write.offset);
         uint64_t whole = unsynced.size();
-        auto [cut, added] = cuts.try_emplace(
-            sector, mood == 0 ? 0 : mood == 1 ? whole : w + random.Below(whole - w + 1));
+        auto [cut, added] = cuts.try_emplace(sector, mood == 0   ? 0
+                                                     : mood == 1 ? whole
+                                                                 : w + random.Below(whole - w + 1));
         if (w < cut->second) {
           WriteInto(durable, write.offset + at, std::string_view(write.bytes).substr(at, end - at));
         }
@@ -63,7 +66,10 @@ struct SimulatedDisk::Inode {
 class SimulatedFile final : public DiskFile {
  public:
   SimulatedFile(SimulatedDisk& disk, std::string path, std::shared_ptr<SimulatedDisk::Inode> inode)
-      : disk_(disk), path_(std::move(path)), inode_(std::move(inode)), generation_(disk.generation_) {}
+      : disk_(disk),
+        path_(std::move(path)),
+        inode_(std::move(inode)),
+        generation_(disk.generation_) {}
 
   Status WriteAt(uint64_t offset, std::span<const std::string_view> pieces) override {
     RETURN_IF_ERROR(Begin("write "));
@@ -103,7 +109,8 @@ class SimulatedFile final : public DiskFile {
       return Finish("fdatasync ");
     }
     inode_->durable.resize(inode_->seen.size(), '\0');
-    for (const auto& write : inode_->unsynced) WriteInto(inode_->durable, write.offset, write.bytes);
+    for (const auto& write : inode_->unsynced)
+      WriteInto(inode_->durable, write.offset, write.bytes);
     inode_->unsynced.clear();
     return Status::Ok();
   }

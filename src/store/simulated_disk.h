@@ -1,8 +1,10 @@
-// A disk in memory that forgets like a real one: what was written is kept apart from what was synced, and a
-// power cut loses, reorders and tears the difference. One seed drives it. Single-threaded.
+// A disk in memory that forgets like a real one: what was written is kept apart from what was
+// synced, and a power cut loses, reorders and tears the difference. One seed drives it.
+// Single-threaded.
 //
 //     SimulatedDisk disk(random);
-//     disk.CrashAfter(17);                 // the 17th change from now is the last, and maybe half done
+//     disk.CrashAfter(17);                 // the 17th change from now is the last, and maybe half
+//     done
 //     ... run until disk.crashed() ...
 //     disk.CutPower();                     // or EndProcess(): only locks and open files are gone
 #pragma once
@@ -29,14 +31,15 @@ class SimulatedDisk final : public Disk {
   void EndProcess();
   // The machine is gone: of what was not synced any part, in any order, by sectors of 512 bytes.
   void CutPower();
-  // After so many more changes every operation fails until EndProcess or CutPower; the last change may be
-  // half done.
+  // After so many more changes every operation fails until EndProcess or CutPower; the last change
+  // may be half done.
   void CrashAfter(uint64_t changes);
   bool crashed() const { return crashed_; }
   // Space for all files together; reserved bytes count.
   void SetCapacity(Bytes capacity) { capacity_ = capacity; }
   Bytes used() const;
-  // The next Sync fails with EIO; some of what it should have written is lost, later ones do not know it.
+  // The next Sync fails with EIO; some of what it should have written is lost, later ones do not
+  // know it.
   void FailNextSync() { fail_next_sync_ = true; }
   void FailNextWrite() { fail_next_write_ = true; }
   void ClearFaults() { fail_next_sync_ = fail_next_write_ = false; }

@@ -40,7 +40,8 @@ Result<FileHeader> ReadSnapshot(Disk& disk, const std::string& folder, uint64_t 
   auto damaged = [&](uint64_t offset, std::string_view what) {
     return OperatorError(
         ErrorCode::kDataLoss,
-        fmt::format("{} is damaged at byte {} ({}): restore the folder from a backup", path, offset, what));
+        fmt::format("{} is damaged at byte {} ({}): restore the folder from a backup", path, offset,
+                    what));
   };
   ASSIGN_OR_RETURN(std::string file, disk.Read(path));
   Result<FileHeader> header = ParseHeader(file);
@@ -53,7 +54,8 @@ Result<FileHeader> ReadSnapshot(Disk& disk, const std::string& folder, uint64_t 
   for (uint64_t number = 1;; ++number) {
     uint64_t offset = reader.offset();
     std::optional<Record> record = reader.Next();
-    if (!record || record->position != number) return damaged(offset, "a chunk does not match its sum");
+    if (!record || record->position != number)
+      return damaged(offset, "a chunk does not match its sum");
     if (record->payload.empty()) return header;
     Result<std::string> chunk = Decompress(record->payload, kLargestChunk);
     if (!chunk.ok()) return damaged(offset, chunk.error().message);

@@ -1,5 +1,5 @@
-// A snapshot: everything up to a position in one file, as chunks of bytes, compressed. It gets its name only
-// when it is whole and on the disk. Blocking; any thread.
+// A snapshot: everything up to a position in one file, as chunks of bytes, compressed. It gets its
+// name only when it is whole and on the disk. Blocking; any thread.
 #pragma once
 
 #include <functional>

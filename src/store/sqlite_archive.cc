@@ -39,11 +39,13 @@ class SqliteArchive final : public Archive {
   }
 
   Result<std::optional<core::Facts>> Get(JobId job) override {
-    auto packed = Blocking<std::optional<std::string>>([job](auto& table) { return table.Get(job); });
+    auto packed =
+        Blocking<std::optional<std::string>>([job](auto& table) { return table.Get(job); });
     if (!packed.ok()) return Missing<std::optional<core::Facts>>(std::move(packed).error());
     if (!*packed) return std::optional<core::Facts>();
     auto facts = UnpackFacts(**packed);
-    if (!facts.ok()) return std::move(facts).error().WithContext(fmt::format("{} in {}", Render(job), path_));
+    if (!facts.ok())
+      return std::move(facts).error().WithContext(fmt::format("{} in {}", Render(job), path_));
     return std::optional<core::Facts>(*std::move(facts));
   }
 
@@ -74,8 +76,8 @@ class SqliteArchive final : public Archive {
     return error;
   }
 
-  // On the archive's thread: `use` on the open table. A damaged database is moved aside and `use` tried
-  // once more on a new one.
+  // On the archive's thread: `use` on the open table. A damaged database is moved aside and `use`
+  // tried once more on a new one.
   template <typename T>
   Result<T> With(const std::function<Result<T>(ArchiveTable&)>& use) {
     for (int tries = 1;; ++tries) {
@@ -92,7 +94,8 @@ class SqliteArchive final : public Archive {
       table_.reset();
       Result<std::string> aside = MoveAside(path_);
       if (!aside.ok()) return std::move(aside).error().WithContext("archive");
-      LogError("archive: {}; it now lies in {}, a new one is begun", result.error().ToString(), *aside);
+      LogError("archive: {}; it now lies in {}, a new one is begun", result.error().ToString(),
+               *aside);
     }
   }
 

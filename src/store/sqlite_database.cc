@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kBusyMillis = 2000;
 
-// POSIX locks belong to the process: closing a second descriptor of a database drops the locks of the
-// first. So each file is open at most once.
+// POSIX locks belong to the process: closing a second descriptor of a database drops the locks of
+// the first. So each file is open at most once.
 std::mutex g_open_mutex;
 std::set<std::string>& OpenPaths() {
   static auto* paths = new std::set<std::string>;
@@ -25,18 +25,31 @@ Error SqliteError(std::string_view what, int code, sqlite3* database) {
   ErrorCode mapped = ErrorCode::kUnknown;
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: mapped = ErrorCode::kDataLoss; break;
+    case SQLITE_NOTADB:
+      mapped = ErrorCode::kDataLoss;
+      break;
     // Says nothing about what lies in the file.
-    case SQLITE_IOERR: mapped = ErrorCode::kUnavailable; break;
+    case SQLITE_IOERR:
+      mapped = ErrorCode::kUnavailable;
+      break;
     case SQLITE_FULL:
-    case SQLITE_NOMEM: mapped = ErrorCode::kResourceExhausted; break;
+    case SQLITE_NOMEM:
+      mapped = ErrorCode::kResourceExhausted;
+      break;
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH: mapped = ErrorCode::kPermissionDenied; break;
-    case SQLITE_CANTOPEN: mapped = ErrorCode::kNotFound; break;
+    case SQLITE_AUTH:
+      mapped = ErrorCode::kPermissionDenied;
+      break;
+    case SQLITE_CANTOPEN:
+      mapped = ErrorCode::kNotFound;
+      break;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: mapped = ErrorCode::kUnavailable; break;
-    default: break;
+    case SQLITE_LOCKED:
+      mapped = ErrorCode::kUnavailable;
+      break;
+    default:
+      break;
   }
   return {mapped, ErrorOwner::kOperator, std::string(what), std::move(words)};
 }
@@ -67,7 +80,8 @@ SqliteStatement& SqliteStatement::Bind(int64_t value) {
   return *this;
 }
 SqliteStatement& SqliteStatement::Bind(std::string_view text) {
-  sqlite3_bind_text64(statement_, ++bound_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  sqlite3_bind_text64(statement_, ++bound_, text.data(), text.size(), SQLITE_TRANSIENT,
+                      SQLITE_UTF8);
   return *this;
 }
 SqliteStatement& SqliteStatement::BindBlob(std::string_view bytes) {
@@ -84,10 +98,12 @@ int64_t SqliteStatement::Int(int column) const { return sqlite3_column_int64(sta
 std::string SqliteStatement::Text(int column) const { return std::string(Blob(column)); }
 std::string_view SqliteStatement::Blob(int column) const {
   const void* bytes = sqlite3_column_blob(statement_, column);
-  return {static_cast<const char*>(bytes), static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+  return {static_cast<const char*>(bytes),
+          static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
-Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path, Access access) {
+Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path,
+                                                             Access access) {
   {
     std::lock_guard lock(g_open_mutex);
     if (!OpenPaths().insert(path).second) {
@@ -98,8 +114,12 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& 
   std::string uri = ToUri(path);
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
   switch (access) {
-    case Access::kWrite: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE; break;
-    case Access::kRead: flags |= SQLITE_OPEN_READONLY; break;
+    case Access::kWrite:
+      flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+      break;
+    case Access::kRead:
+      flags |= SQLITE_OPEN_READONLY;
+      break;
     case Access::kImmutable:
       flags |= SQLITE_OPEN_READONLY;
       uri += "?immutable=1";
@@ -122,7 +142,8 @@ SqliteDatabase::~SqliteDatabase() {
 
 Result<SqliteStatement> SqliteDatabase::Prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
-  int code = sqlite3_prepare_v2(database_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  int code =
+      sqlite3_prepare_v2(database_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK) return SqliteError(fmt::format("{}: {}", path_, sql), code, database_);
   return SqliteStatement(statement);
 }

@@ -41,7 +41,7 @@ class SqliteStatement {
 class SqliteDatabase {
  public:
   enum class Access : uint8_t {
-    kWrite,      // created if need be
+    kWrite,  // created if need be
     kRead,
     kImmutable,  // on a file system that cannot be written: no other process writes either
   };
@@ -59,7 +59,8 @@ class SqliteDatabase {
   int64_t changes() const;
 
  private:
-  SqliteDatabase(sqlite3* database, std::string path) : database_(database), path_(std::move(path)) {}
+  SqliteDatabase(sqlite3* database, std::string path)
+      : database_(database), path_(std::move(path)) {}
 
   sqlite3* database_;
   const std::string path_;

@@ -50,10 +50,11 @@ Result<Replayed> Replay(Disk& disk, const std::string& folder, const std::string
 Result<std::string> MakeStore(JournalTools& tools, const std::string& folder) {
   ASSIGN_OR_RETURN(FolderContent content, ListFolder(tools.disk, folder));
   if (!content.segments.empty() || !content.snapshots.empty()) {
-    return OperatorError(ErrorCode::kDataLoss,
-                         fmt::format("{} holds a journal but no FORMAT file: restore the folder from a "
-                                     "backup or choose another state folder",
-                                     folder));
+    return OperatorError(
+        ErrorCode::kDataLoss,
+        fmt::format("{} holds a journal but no FORMAT file: restore the folder from a "
+                    "backup or choose another state folder",
+                    folder));
   }
   std::string store_id = MakeUuid(tools.random);
   RETURN_IF_ERROR(WriteFormat(tools.disk, folder, store_id));
@@ -75,7 +76,8 @@ Result<Store::Opened> Store::Open(JournalTools tools, const std::string& folder,
     }
     return ExplainDiskError(std::move(error), folder).WithContext("open the store in " + folder);
   };
-  if (Status made = tools.disk.MakeFolder(folder); !made.ok()) return explain(std::move(made).error());
+  if (Status made = tools.disk.MakeFolder(folder); !made.ok())
+    return explain(std::move(made).error());
   auto lock = tools.disk.Lock(folder + "/lock");
   if (!lock.ok()) return explain(std::move(lock).error());
   ASSIGN_OR_RETURN(std::optional<std::string> found_id, ReadFormat(tools.disk, folder));

@@ -34,8 +34,8 @@ class SystemFile final : public DiskFile {
         size_t begin = i == 0 ? skip : 0;
         vectors[i] = {const_cast<char*>(pieces[i].data()) + begin, pieces[i].size() - begin};
       }
-      ssize_t n = ::pwritev(fd_.get(), vectors.data(), static_cast<int>(count),
-                            static_cast<off_t>(offset));
+      ssize_t n =
+          ::pwritev(fd_.get(), vectors.data(), static_cast<int>(count), static_cast<off_t>(offset));
       if (n < 0) {
         if (errno == EINTR) continue;
         return ErrnoError("write " + path_, errno);
@@ -79,7 +79,7 @@ class FlockHolder final : public DiskLock {
 };
 
 Result<std::string> ReadFrom(int fd, const std::string& path, Bytes most) {
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(fd, &facts) != 0) return ErrnoError("stat " + path, errno);
   std::string bytes(std::min(static_cast<uint64_t>(facts.st_size), most.value), '\0');
   size_t have = 0;
@@ -105,7 +105,7 @@ class MachineDisk final : public Disk {
       if (::mkdir(path.c_str(), 0700) == 0) return Status::Ok();
     }
     int error = errno;
-    struct stat facts {};
+    struct stat facts{};
     if (::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return Status::Ok();
     return ErrnoError("make folder " + path, error);
   }
@@ -163,9 +163,8 @@ class MachineDisk final : public Disk {
     if (locked != 0 && errno == EWOULDBLOCK) {
       std::string holder = ReadFrom(fd.get(), path, KiB(1)).value_or("");
       holder.resize(std::min(holder.find('\n'), holder.size()));
-      return OperatorError(ErrorCode::kAborted,
-                           fmt::format("lock {}: process {} holds it", path,
-                                       holder.empty() ? "(unknown)" : holder));
+      return OperatorError(ErrorCode::kAborted, fmt::format("lock {}: process {} holds it", path,
+                                                            holder.empty() ? "(unknown)" : holder));
     }
     if (locked != 0) return ErrnoError("lock " + path, errno);
     // Only for the message above; on a full disk the lock holds without it.

@@ -38,10 +38,14 @@ class RandomFacts {
   // Small, large and extreme numbers.
   uint64_t Number() {
     switch (random_.Below(4)) {
-      case 0: return random_.Below(3);
-      case 1: return random_.Below(100000);
-      case 2: return ~uint64_t{0} >> random_.Below(64);
-      default: return random_.Next();
+      case 0:
+        return random_.Below(3);
+      case 1:
+        return random_.Below(100000);
+      case 2:
+        return ~uint64_t{0} >> random_.Below(64);
+      default:
+        return random_.Next();
     }
   }
   std::string Text() {
