@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 namespace muster {
@@ -35,8 +36,9 @@ class Checker {
     if (job_.tasks.empty()) {
       Add("tasks", "the job has no tasks", "list at least one task with a command");
     }
-    CheckEnv("env", job_.env);
+    CheckEnv(std::nullopt, job_.env);
     std::unordered_map<std::string_view, size_t> seen;
+    seen.reserve(job_.tasks.size());
     for (size_t i = 0; i < job_.tasks.size(); ++i) {
       auto [first, fresh] = seen.emplace(job_.tasks[i].name, i);
       if (!fresh) {
@@ -70,14 +72,16 @@ class Checker {
            range->last <= kMostIndex && range->last >= -kMostIndex;
   }
 
-  void CheckEnv(const std::string& path,
+  // The job's without a task.
+  void CheckEnv(std::optional<size_t> task,
                 const std::vector<std::pair<std::string, std::string>>& env) {
+    auto path = [&] { return task ? Path(*task, "env") : "env"; };
     for (const auto& [key, value] : env) {
       if (key.empty() || key.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
-        Add(path, fmt::format("'{}' cannot be the name of an environment variable", key));
+        Add(path(), fmt::format("'{}' cannot be the name of an environment variable", key));
       }
       if (value.find('\0') != std::string::npos) {
-        Add(path, fmt::format("the value of {} holds a NUL byte", key));
+        Add(path(), fmt::format("the value of {} holds a NUL byte", key));
       }
     }
   }
@@ -141,7 +145,7 @@ class Checker {
       Add(Path(i, "name"), "the name holds a NUL byte");
     CheckCommand(i);
     CheckEach(i);
-    CheckEnv(Path(i, "env"), task.env);
+    CheckEnv(i, task.env);
     CheckPaths(i);
     CheckSupported(i);
     if (task.request.cpus.value == 0) Add(Path(i, "cpus"), "0 cpus; the least is 0.001");

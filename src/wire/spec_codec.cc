@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -52,17 +53,24 @@ uint64_t BytesOf(const ItemList& items) {
   return sum;
 }
 
-Status TakeItems(const spec::v1::ItemsAhead& ahead, std::string_view& rest, ItemList& items) {
-  if (ahead.count() > rest.size()) return Bad("items are missing");
+// Items of one task that follow all tasks.
+struct AnnouncedItems {
+  uint64_t task;
+  uint64_t count;
+  uint64_t bytes;
+};
+
+Status TakeItems(const AnnouncedItems& ahead, std::string_view& rest, ItemList& items) {
+  if (ahead.count > rest.size()) return Bad("items are missing");
   std::string_view lengths = rest;
   uint64_t total = 0;
-  for (uint64_t i = 0; i < ahead.count(); ++i) {
+  for (uint64_t i = 0; i < ahead.count; ++i) {
     uint64_t length = 0;
     if (!TakeVarint(rest, length)) return Bad("the length of an item is damaged");
     total += length;
   }
-  if (total != ahead.bytes() || total > rest.size()) return Bad("items are missing");
-  for (uint64_t i = 0; i < ahead.count(); ++i) {
+  if (total != ahead.bytes || total > rest.size()) return Bad("items are missing");
+  for (uint64_t i = 0; i < ahead.count; ++i) {
     uint64_t length = 0;
     if (!TakeVarint(lengths, length) || !items.Add(rest.substr(0, length))) {
       return Bad("the items are more than 4 GiB");
@@ -138,23 +146,18 @@ void EncodeTask(const TaskSpec& task, spec::v1::TaskSpec* out) {
   for (const std::string& input : task.inputs) out->add_inputs(input);
 }
 
-Status DecodeEach(const spec::v1::TaskSpec& in, std::string_view& rest, TaskSpec& task) {
-  if (in.has_range()) {
-    IndexRange range{in.range().first(), in.range().last(), in.range().step()};
-    for (int64_t index : {range.first, range.last, range.step}) {
-      if (index > kMostIndex || index < -kMostIndex) return Bad("an index is too large");
-    }
-    if (range.step < 1) return Bad("the step of an array is below 1");
-    task.each = range;
-  } else if (in.has_items()) {
-    ItemList items;
-    RETURN_IF_ERROR(TakeItems(in.items(), rest, items));
-    task.each = std::move(items);
+Status DecodeRange(const spec::v1::IndexRange& in, TaskSpec& task) {
+  IndexRange range{in.first(), in.last(), in.step()};
+  for (int64_t index : {range.first, range.last, range.step}) {
+    if (index > kMostIndex || index < -kMostIndex) return Bad("an index is too large");
   }
+  if (range.step < 1) return Bad("the step of an array is below 1");
+  task.each = range;
   return Status::Ok();
 }
 
-Status DecodeTask(spec::v1::TaskSpec& in, std::string_view& rest, TaskSpec& task) {
+// All but the items.
+Status DecodeTask(spec::v1::TaskSpec& in, TaskSpec& task) {
   task.name = std::move(*in.mutable_name());
   if (in.has_exec()) {
     ExecCommand exec;
@@ -165,7 +168,7 @@ Status DecodeTask(spec::v1::TaskSpec& in, std::string_view& rest, TaskSpec& task
   }
   task.env = DecodeEnv(*in.mutable_env());
   task.cwd = std::move(*in.mutable_cwd());
-  RETURN_IF_ERROR(DecodeEach(in, rest, task));
+  if (in.has_range()) RETURN_IF_ERROR(DecodeRange(in.range(), task));
   task.array_cap = in.array_cap();
   task.request.cpus = MilliCpu{in.milli_cpus()};
   task.request.memory = Bytes{in.memory()};
@@ -196,55 +199,98 @@ std::string EncodeJobSpec(const JobSpec& job) {
   head.set_cwd(job.cwd);
   head.set_cluster(job.cluster);
   head.set_priority(job.priority);
+  head.set_task_count(job.tasks.size());
   EncodeEnv(job.env, head.mutable_env());
-  size_t items = 0;
-  for (const TaskSpec& task : job.tasks) {
-    auto* encoded = head.add_tasks();
-    EncodeTask(task, encoded);
-    items += encoded->items().bytes() + encoded->items().count() * 2;
-  }
-  std::string out;
   size_t head_size = head.ByteSizeLong();
   CHECK(head_size <= INT32_MAX);
-  out.reserve(kHeadBegin + head_size + items);
+  std::string out;
   out.append(kMagic);
   out += static_cast<char>(kFormat);
   for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(head_size >> shift);
   head.AppendToString(&out);
+  // One message for all tasks: cleared, it keeps its memory.
+  spec::v1::TaskSpec encoded;
+  size_t item_bytes = 0;
+  for (const TaskSpec& task : job.tasks) {
+    encoded.Clear();
+    EncodeTask(task, &encoded);
+    PutVarint(encoded.ByteSizeLong(), out);
+    encoded.AppendToString(&out);
+    if (encoded.has_items()) item_bytes += encoded.items().bytes() + encoded.items().count() * 2;
+  }
+  out.reserve(out.size() + item_bytes);
   for (const TaskSpec& task : job.tasks) {
     if (const auto* list = std::get_if<ItemList>(&task.each)) PutItems(*list, out);
   }
   return out;
 }
 
-Result<JobSpec> DecodeJobSpec(std::string_view bytes) {
-  if (bytes.size() < kHeadBegin || !bytes.starts_with(kMagic)) return Bad("this is not a job");
-  if (static_cast<uint8_t>(bytes[2]) != kFormat) {
+namespace {
+
+// The head; `rest` is then what follows it.
+Status TakeHead(std::string_view& rest, spec::v1::JobSpec& head) {
+  if (rest.size() < kHeadBegin || !rest.starts_with(kMagic)) return Bad("this is not a job");
+  if (static_cast<uint8_t>(rest[2]) != kFormat) {
     return Bad(fmt::format("format {} is not known, this version reads {}",
-                           static_cast<uint8_t>(bytes[2]), kFormat));
+                           static_cast<uint8_t>(rest[2]), kFormat));
   }
   uint32_t head_size = 0;
   for (size_t i = 0; i < 4; ++i) {
-    head_size |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[3 + i])) << (8 * i);
+    head_size |= static_cast<uint32_t>(static_cast<unsigned char>(rest[3 + i])) << (8 * i);
   }
-  std::string_view rest = bytes.substr(kHeadBegin);
+  rest.remove_prefix(kHeadBegin);
   if (head_size > rest.size() || head_size > INT32_MAX) return Bad("the head is cut off");
-  spec::v1::JobSpec head;
   if (!head.ParseFromArray(rest.data(), static_cast<int>(head_size)))
     return Bad("the head is damaged");
   rest.remove_prefix(head_size);
   if (head.must_understand() != 0) {
     return Bad("it was written by a newer version and uses what this one cannot do");
   }
+  return Status::Ok();
+}
+
+// The messages of the tasks one after the other; an item list is only announced in its task.
+Status TakeTasks(uint64_t count, std::string_view& rest, std::vector<TaskSpec>& tasks,
+                 std::vector<AnnouncedItems>& announced) {
+  // No task is shorter; a number that is made up must not reserve memory.
+  constexpr uint64_t kLeastTaskBytes = 4;
+  if (count > rest.size() / kLeastTaskBytes) return Bad("tasks are missing");
+  tasks.reserve(std::min<uint64_t>(count, 1 << 20));
+  spec::v1::TaskSpec encoded;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t size = 0;
+    if (!TakeVarint(rest, size) || size > rest.size() || size > INT32_MAX) {
+      return Bad("a task is cut off");
+    }
+    if (!encoded.ParseFromArray(rest.data(), static_cast<int>(size)))
+      return Bad("a task is damaged");
+    rest.remove_prefix(size);
+    RETURN_IF_ERROR(DecodeTask(encoded, tasks.emplace_back()));
+    if (encoded.has_items()) {
+      announced.push_back({i, encoded.items().count(), encoded.items().bytes()});
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<JobSpec> DecodeJobSpec(std::string_view bytes) {
+  std::string_view rest = bytes;
+  spec::v1::JobSpec head;
+  RETURN_IF_ERROR(TakeHead(rest, head));
   JobSpec job;
   job.name = std::move(*head.mutable_name());
   job.cwd = std::move(*head.mutable_cwd());
   job.cluster = std::move(*head.mutable_cluster());
   job.priority = head.priority();
   job.env = DecodeEnv(*head.mutable_env());
-  job.tasks.reserve(static_cast<size_t>(head.tasks_size()));
-  for (auto& task : *head.mutable_tasks()) {
-    RETURN_IF_ERROR(DecodeTask(task, rest, job.tasks.emplace_back()));
+  std::vector<AnnouncedItems> announced;
+  RETURN_IF_ERROR(TakeTasks(head.task_count(), rest, job.tasks, announced));
+  for (const AnnouncedItems& ahead : announced) {
+    ItemList items;
+    RETURN_IF_ERROR(TakeItems(ahead, rest, items));
+    job.tasks[ahead.task].each = std::move(items);
   }
   if (!rest.empty()) return Bad("bytes follow its end");
   return job;

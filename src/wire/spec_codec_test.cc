@@ -61,11 +61,14 @@ TEST(SpecCodec, SurvivesAnyDamage) {
   }
 }
 
-std::string WithHead(const spec::v1::JobSpec& head) {
+std::string WithHead(const spec::v1::JobSpec& head, const spec::v1::TaskSpec* task = nullptr) {
   std::string bytes = "MJ\x01";
   std::string text = head.SerializeAsString();
   for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(text.size() >> shift);
-  return bytes + text;
+  bytes += text;
+  if (task == nullptr) return bytes;
+  std::string one = task->SerializeAsString();
+  return bytes + static_cast<char>(one.size()) + one;
 }
 
 TEST(SpecCodec, SkipsFieldsOfNewerWritersButNotThoseThatMatter) {
@@ -84,15 +87,30 @@ TEST(SpecCodec, SkipsFieldsOfNewerWritersButNotThoseThatMatter) {
   EXPECT_THAT(DecodeJobSpec(other_format).error().message, HasSubstr("format 9 is not known"));
 }
 
+TEST(SpecCodec, RefusesCountsThatTheBytesCannotHold) {
+  spec::v1::JobSpec head;
+  head.set_task_count(UINT64_MAX);
+  EXPECT_FALSE(DecodeJobSpec(WithHead(head)).ok());
+  head.set_task_count(1);
+  spec::v1::TaskSpec task;
+  task.mutable_items()->set_count(UINT64_MAX);
+  EXPECT_FALSE(DecodeJobSpec(WithHead(head, &task)).ok());
+  task.mutable_items()->set_count(0);
+  task.mutable_items()->set_bytes(UINT64_MAX);
+  EXPECT_FALSE(DecodeJobSpec(WithHead(head, &task)).ok());
+}
+
 TEST(SpecCodec, RefusesRangesThatCannotBeCounted) {
   for (auto [first, last, step] :
        {std::tuple<int64_t, int64_t, int64_t>{1, 5, 0}, {1, 5, -1}, {INT64_MIN, INT64_MAX, 1}}) {
     spec::v1::JobSpec head;
-    auto* range = head.add_tasks()->mutable_range();
+    head.set_task_count(1);
+    spec::v1::TaskSpec task;
+    auto* range = task.mutable_range();
     range->set_first(first);
     range->set_last(last);
     range->set_step(step);
-    EXPECT_FALSE(DecodeJobSpec(WithHead(head)).ok());
+    EXPECT_FALSE(DecodeJobSpec(WithHead(head, &task)).ok());
   }
 }
 
