@@ -193,7 +193,8 @@ Result<std::vector<RecordedAttempt>> ReadAttemptRecord(const std::string& path) 
     Head head;
     std::memcpy(&head, rest.data(), sizeof head);
     if (rest.size() < sizeof head + head.size) break;
-    std::string_view checked = rest.substr(sizeof head.crc, sizeof head + head.size - sizeof head.crc);
+    std::string_view checked =
+        rest.substr(sizeof head.crc, sizeof head + head.size - sizeof head.crc);
     if (Crc32c(checked) != head.crc) break;
     std::string_view body = rest.substr(sizeof head, head.size);
     rest.remove_prefix(sizeof head + head.size);

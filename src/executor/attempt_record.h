@@ -1,15 +1,16 @@
 // The executor's own record of what it has started and how it ended, in its launch folder: written
-// (not synced) before a program starts and before its end is reported, so that it survives the death
-// of the executor. Loop's thread only.
+// (not synced) before a program starts and before its end is reported, so that it survives the
+// death of the executor. Loop's thread only.
 //
 //     ASSIGN_OR_RETURN(AttemptRecord record, AttemptRecord::Open(path));
 //     record.AddStart(id, send, now);  record.AddStart(...);
 //     record.Write();                                   // one system call
 //     ...
-//     Result<std::vector<RecordedAttempt>> all = ReadAttemptRecord(path);   // any process, any time
+//     Result<std::vector<RecordedAttempt>> all = ReadAttemptRecord(path);   // any process, any
+//     time
 //
-// File: "muster-1", then records: CRC-32C of what follows, size of the body (2 bytes), kind (1 byte),
-// body; little-endian. A torn or damaged tail ends the reading.
+// File: "muster-1", then records: CRC-32C of what follows, size of the body (2 bytes), kind (1
+// byte), body; little-endian. A torn or damaged tail ends the reading.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,18 @@ RecordedAttempt SomeEnd(uint32_t task) {
   attempt.started = {1'700'000'000'000'001};
   attempt.ended = true;
   attempt.pid = 4711;
-  attempt.facts = {ExitFacts::How::kNotStarted, 2, "exec /bin/foo", StopCause::kTimeLimit,
-                   attempt.started, Duration(5), Duration(6), Duration(7), {8}, 9, 10, 11};
+  attempt.facts = {ExitFacts::How::kNotStarted,
+                   2,
+                   "exec /bin/foo",
+                   StopCause::kTimeLimit,
+                   attempt.started,
+                   Duration(5),
+                   Duration(6),
+                   Duration(7),
+                   {8},
+                   9,
+                   10,
+                   11};
   return attempt;
 }
 
@@ -69,7 +79,9 @@ TEST_F(AttemptRecordTest, ReadsUpToATornOrDamagedTail) {
   uint64_t whole = std::filesystem::file_size(path());
   for (uint64_t size = whole - 1; size >= 8; --size) {
     ASSERT_EQ(::truncate(path().c_str(), static_cast<off_t>(size)), 0);
-    EXPECT_EQ(Read().size(), size < 8 + (whole - 8) / 3 ? 0u : size < 8 + (whole - 8) * 2 / 3 ? 1u : 2u);
+    EXPECT_EQ(Read().size(), size < 8 + (whole - 8) / 3       ? 0u
+                             : size < 8 + (whole - 8) * 2 / 3 ? 1u
+                                                              : 2u);
   }
   EXPECT_EQ(ReadAttemptRecord(dir_ / "none").error().code, ErrorCode::kNotFound);
   std::ofstream(dir_ / "other") << "something else";

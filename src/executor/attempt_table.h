@@ -19,8 +19,8 @@
 namespace muster::executor {
 
 enum class Phase : uint8_t {
-  kWaiting,       // for room, for the lease
-  kStarting,      // its start was ordered: from here on it counts as started
+  kWaiting,   // for room, for the lease
+  kStarting,  // its start was ordered: from here on it counts as started
   kRunning,
   kStopping,
   kFinished,      // the result is not acknowledged

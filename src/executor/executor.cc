@@ -43,9 +43,10 @@ uint32_t LimitSlots(uint32_t wanted, MilliCpu cpus) {
                        : 1;
   uint64_t needed = wanted != 0 ? wanted : cpus.value / 1000;
   if (needed > slots) {
-    LogWarning("only {} attempts run at once, not {}: the limit of {} open files allows no more; "
-               "raise it (ulimit -n) for the controller",
-               slots, needed, descriptors);
+    LogWarning(
+        "only {} attempts run at once, not {}: the limit of {} open files allows no more; "
+        "raise it (ulimit -n) for the controller",
+        slots, needed, descriptors);
   }
   if (wanted != 0 && wanted <= slots) return wanted;
   return static_cast<uint32_t>(std::min<uint64_t>(slots, UINT32_MAX));
@@ -264,7 +265,8 @@ std::vector<RecordedAttempt> ExecutorProcess::Live() const {
   std::vector<RecordedAttempt> live;
   for (const auto& [id, held] : machine_.attempts().all()) {
     if (held.phase == Phase::kWaiting || held.phase == Phase::kAcknowledged) continue;
-    live.push_back({id, held.send, held.started, held.phase == Phase::kFinished, held.pid, held.facts});
+    live.push_back(
+        {id, held.send, held.started, held.phase == Phase::kFinished, held.pid, held.facts});
   }
   return live;
 }

@@ -1,4 +1,5 @@
-// For tests: a controller as small as can be, in this process, and real executors as children of it.
+// For tests: a controller as small as can be, in this process, and real executors as children of
+// it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,11 +28,12 @@ class FakeController {
  public:
   FakeController(EventLoop& loop, const std::string& path, uint64_t epoch)
       : loop_(loop), epoch_(epoch), server_(loop) {
-    server_.UpgradeRoute("/v1/executor", [this](const HttpRequest&, std::shared_ptr<WebSocket> socket) {
-      socket_ = std::move(socket);
-      socket_->OnClosed([this](const Error&) { socket_.reset(); });
-      socket_->OnMessage([this](std::string_view bytes) { OnMessage(bytes); });
-    });
+    server_.UpgradeRoute("/v1/executor",
+                         [this](const HttpRequest&, std::shared_ptr<WebSocket> socket) {
+                           socket_ = std::move(socket);
+                           socket_->OnClosed([this](const Error&) { socket_.reset(); });
+                           socket_->OnMessage([this](std::string_view bytes) { OnMessage(bytes); });
+                         });
     Status listening = server_.ListenUnix(path);
     EXPECT_TRUE(listening.ok());
   }
@@ -145,7 +147,8 @@ class ExecutorFixture : public testing::Test {
     return options;
   }
   // `before` runs in the child first.
-  pid_t StartExecutor(const ExecutorOptions& options, const std::function<void()>& before = nullptr) {
+  pid_t StartExecutor(const ExecutorOptions& options,
+                      const std::function<void()>& before = nullptr) {
     pid_t pid = ::fork();
     if (pid != 0) {
       children_.push_back(pid);
@@ -179,7 +182,8 @@ class ExecutorFixture : public testing::Test {
     return Wait([&] { return controller_->connected(); });
   }
 
-  v1::Template& AddTemplate(v1::FromController& message, const std::string& shell, uint64_t id = 1) {
+  v1::Template& AddTemplate(v1::FromController& message, const std::string& shell,
+                            uint64_t id = 1) {
     v1::Template& added = *message.add_templates();
     added.set_id(id);
     added.set_shell(shell);

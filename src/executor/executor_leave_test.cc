@@ -36,9 +36,21 @@ TEST(ExecutorLeave, LeavesAfterTenMinutesIdleWithoutAController) {
   EXPECT_EQ(UntilItLeaves(d, hours(1)), minutes(10));
 }
 
-TEST(ExecutorLeave, LeavesIfItNeverReachesAController) {
+TEST(ExecutorLeave, LeavesSoonIfItNeverReachesAController) {
   Driver d;
-  EXPECT_EQ(UntilItLeaves(d, hours(1)), minutes(10));
+  EXPECT_EQ(UntilItLeaves(d, hours(1)), seconds(10));
+}
+
+TEST(ExecutorLeave, WaitsForTheAnswerToItsFirstHello) {
+  Driver d;
+  d.Pass(seconds(9));
+  d.machine.OnConnected(d.now);
+  d.Take();
+  d.Pass(seconds(9));
+  EXPECT_FALSE(d.machine.left());
+  d.Send(d.Welcome());
+  d.Pass(seconds(29));
+  EXPECT_FALSE(d.machine.left());
 }
 
 TEST(ExecutorLeave, WaitsADayWhileItHoldsResults) {

@@ -13,10 +13,14 @@ AttemptId FromWire(const v1::AttemptRef& ref) { return {{{ref.job()}, ref.task()
 
 StopCause FromWire(v1::Ended::Cause cause) {
   switch (cause) {
-    case v1::Ended::TIME_LIMIT: return StopCause::kTimeLimit;
-    case v1::Ended::CANCELLED: return StopCause::kCancelled;
-    case v1::Ended::DRAINING: return StopCause::kDraining;
-    default: return StopCause::kNone;
+    case v1::Ended::TIME_LIMIT:
+      return StopCause::kTimeLimit;
+    case v1::Ended::CANCELLED:
+      return StopCause::kCancelled;
+    case v1::Ended::DRAINING:
+      return StopCause::kDraining;
+    default:
+      return StopCause::kNone;
   }
 }
 
@@ -96,7 +100,7 @@ void ExecutorMachine::OnWelcome(const v1::Welcome& welcome, Now now) {
   if (welcome.leave_holding_us() > 0) rules_.leave_holding = Duration(welcome.leave_holding_us());
   rules_.stop_orphaned = Duration(welcome.stop_orphaned_us());
   if (!welcomed_) heartbeat_at_ = now.boot + heartbeat_;
-  welcomed_ = true;
+  welcomed_ = ever_welcomed_ = true;
   lease_end_ = std::max(lease_end_, hello_sent_ + lease_);
 }
 
@@ -130,7 +134,8 @@ void ExecutorMachine::OnRun(const v1::Run& run, Now now) {
   ExitFacts facts;
   facts.how = ExitFacts::How::kNotStarted;
   facts.code = EAGAIN;
-  facts.what_failed = fmt::format("find template {} of the run, which was never sent", run.template_id());
+  facts.what_failed =
+      fmt::format("find template {} of the run, which was never sent", run.template_id());
   Finish(table_.Add(std::move(attempt)), facts, now);
 }
 
@@ -162,11 +167,14 @@ void ExecutorMachine::OnStop(Named named, StopCause cause, Duration grace, Now n
   if (held == nullptr) return OnNotHeld(named);
   if (named.send < held->send) return;
   switch (held->phase) {
-    case Phase::kWaiting: return Drop(*held, named.send);
+    case Phase::kWaiting:
+      return Drop(*held, named.send);
     case Phase::kStarting:
     case Phase::kRunning:
-    case Phase::kStopping: return Stop(*held, cause, grace, now);
-    case Phase::kFinished: return SayAgain(*held, named.send);
+    case Phase::kStopping:
+      return Stop(*held, cause, grace, now);
+    case Phase::kFinished:
+      return SayAgain(*held, named.send);
     case Phase::kAcknowledged:  // superseded: it will not be published
       actions_.push_back(DiscardOutput{held->id, held->what, held->out_name});
       table_.Forget(*held, Past::kAcknowledged);
@@ -197,8 +205,7 @@ void ExecutorMachine::OnAck(Named named, Now now) {
 
 void ExecutorMachine::OnPublish(Named named) {
   HeldAttempt* held = table_.Find(named.id);
-  if (held != nullptr &&
-      (held->phase == Phase::kFinished || held->phase == Phase::kAcknowledged)) {
+  if (held != nullptr && (held->phase == Phase::kFinished || held->phase == Phase::kAcknowledged)) {
     actions_.push_back(PublishOutput{held->id, named.send, held->what, held->out_name});
     return;
   }
@@ -274,8 +281,8 @@ void ExecutorMachine::StartWhatFits(Now now) {
   if (drain_ || now.boot >= lease_end_) return;
   while (HeldAttempt* next = table_.NextThatFits()) {
     table_.SetPhase(*next, Phase::kStarting);
-    actions_.push_back(StartAttempt{next->id, next->what, next->index, std::move(next->item),
-                                    next->out_name});
+    actions_.push_back(
+        StartAttempt{next->id, next->what, next->index, std::move(next->item), next->out_name});
   }
 }
 

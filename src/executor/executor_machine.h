@@ -59,8 +59,11 @@ struct ExecutorIdentity {
   std::string token;
 };
 
-// What holds until a welcome says otherwise.
+// When to leave. What a welcome says replaces it.
 struct ContactRules {
+  // An executor that no controller has welcomed yet leaves after so long: whoever launched it is
+  // gone, and it holds nothing.
+  Duration leave_unwelcomed{std::chrono::seconds(10)};
   Duration leave_idle{std::chrono::minutes(10)};
   Duration leave_holding{std::chrono::hours(24)};
   Duration stop_orphaned{0};  // 0: never
@@ -87,8 +90,8 @@ struct PublishOutput {
   std::shared_ptr<const RunTemplate> what;
   std::string out_name;
 };
-// The same for an attempt that another executor ran and that is gone since: it left its output below
-// one of these folders, if anywhere. Answer in the same way.
+// The same for an attempt that another executor ran and that is gone since: it left its output
+// below one of these folders, if anywhere. Answer in the same way.
 struct PublishFound {
   AttemptId attempt;
   uint32_t send = 0;
@@ -108,8 +111,8 @@ struct CutConnection {
 struct Leave {
   std::string why;
 };
-using Action = std::variant<StartAttempt, StopRunning, PublishOutput, PublishFound,
-                            DiscardOutput, CutConnection, Leave>;
+using Action = std::variant<StartAttempt, StopRunning, PublishOutput, PublishFound, DiscardOutput,
+                            CutConnection, Leave>;
 
 class ExecutorMachine {
  public:
@@ -224,16 +227,17 @@ class ExecutorMachine {
   bool connected_ = false;
   bool welcomed_ = false;
   bool hello_unsent_ = false;
+  bool ever_welcomed_ = false;
   uint64_t highest_epoch_ = 0;
   ContactRules rules_;
   Duration lease_{std::chrono::seconds(30)};
   Duration heartbeat_{std::chrono::seconds(5)};
   BootTime hello_sent_;
   BootTime lease_end_;
-  BootTime last_heard_;       // on this connection
+  BootTime last_heard_;  // on this connection
   BootTime heartbeat_at_;
-  BootTime contact_lost_;     // while not welcomed: since when
-  BootTime last_ended_;       // the last time something ended, was acknowledged or published
+  BootTime contact_lost_;  // while not welcomed: since when
+  BootTime last_ended_;    // the last time something ended, was acknowledged or published
   std::optional<Draining> drain_;
   bool left_ = false;
 };

@@ -114,6 +114,7 @@ std::optional<BootTime> ExecutorMachine::LeaveAt() const {
     return holding ? std::max(contact_lost_, last_ended_) + drain_->patience : last_ended_;
   }
   if (welcomed_) return std::nullopt;
+  if (!ever_welcomed_) return contact_lost_ + rules_.leave_unwelcomed;
   return contact_lost_ + (holding ? rules_.leave_holding : rules_.leave_idle);
 }
 

@@ -84,7 +84,8 @@ TEST_F(ExecutorProcessTest, LosesAndDoublesNothingWhenConnectionsAreCut) {
   RunShell("echo $MUSTER_TASK >> ran", 1, 200);
   for (int cut = 0; cut < 5; ++cut) {
     size_t before = controller_->ended.size();
-    ASSERT_TRUE(Wait([&] { return controller_->ended.size() >= std::min<size_t>(before + 10, 200); }));
+    ASSERT_TRUE(
+        Wait([&] { return controller_->ended.size() >= std::min<size_t>(before + 10, 200); }));
     controller_->CutConnection();
     size_t hellos = controller_->hellos.size();
     ASSERT_TRUE(Wait([&] { return controller_->hellos.size() > hellos; }));
@@ -259,9 +260,10 @@ TEST_F(ExecutorProcessTest, GivesEachTaskItsNamesAndAnEmptyScratchFolder) {
   options.added_env = {{"MUSTER_LAUNCH", "cookie"}};
   StartExecutor(options);
   ASSERT_TRUE(WaitConnected());
-  RunShell("ls -A $MUSTER_SCRATCH; touch $MUSTER_SCRATCH/junk; echo $MUSTER_JOB $MUSTER_TASK "
-           "$MUSTER_ATTEMPT $MUSTER_EXECUTOR $MUSTER_TASK_NAME $MUSTER_LAUNCH $MUSTER_INDEX",
-           1, 20);
+  RunShell(
+      "ls -A $MUSTER_SCRATCH; touch $MUSTER_SCRATCH/junk; echo $MUSTER_JOB $MUSTER_TASK "
+      "$MUSTER_ATTEMPT $MUSTER_EXECUTOR $MUSTER_TASK_NAME $MUSTER_LAUNCH $MUSTER_INDEX",
+      1, 20);
   ASSERT_TRUE(WaitEnded(20));
   for (uint32_t task = 1; task <= 20; ++task) {
     EXPECT_EQ(ReadOutput(options.output_dir, task),
@@ -305,8 +307,7 @@ TEST_F(ExecutorProcessTest, LeavesWhenItsSpawnerIsKilled) {
   ASSERT_TRUE(WaitConnected());
   RunShell("exec sleep 1000", 1, 2);
   ASSERT_TRUE(Wait([&] { return controller_->started.size() == 2; }));
-  std::string children =
-      ReadFile(fmt::format("/proc/{0}/task/{0}/children", executor));
+  std::string children = ReadFile(fmt::format("/proc/{0}/task/{0}/children", executor));
   pid_t zygote = std::atoi(children.c_str());
   ASSERT_GT(zygote, 0);
   ::kill(zygote, SIGKILL);

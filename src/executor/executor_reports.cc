@@ -9,10 +9,14 @@ namespace {
 
 v1::Held::Phase ToWire(Phase phase) {
   switch (phase) {
-    case Phase::kStarting: return v1::Held::STARTING;
-    case Phase::kRunning: return v1::Held::RUNNING;
-    case Phase::kStopping: return v1::Held::STOPPING;
-    default: return v1::Held::SENT;
+    case Phase::kStarting:
+      return v1::Held::STARTING;
+    case Phase::kRunning:
+      return v1::Held::RUNNING;
+    case Phase::kStopping:
+      return v1::Held::STOPPING;
+    default:
+      return v1::Held::SENT;
   }
 }
 

@@ -36,9 +36,17 @@ struct Program {
   BootTime ends;
 };
 
+// The world begins with faults: its first contact may take long.
+ContactRules Rules() {
+  ContactRules rules;
+  rules.leave_unwelcomed = std::chrono::hours(1);
+  return rules;
+}
+
 class World {
  public:
-  explicit World(uint64_t seed) : random_(seed), d_(Driver::Identity(1000 * (1 + random_.Below(4)))) {
+  explicit World(uint64_t seed)
+      : random_(seed), d_(Driver::Identity(1000 * (1 + random_.Below(4))), Rules()) {
     uint64_t count = 20 + random_.Below(40);
     for (uint64_t task = 1; task <= count; ++task) {
       tasks_[static_cast<uint32_t>(task)].has_out = random_.Percent(40);
@@ -231,7 +239,8 @@ class World {
           if (random_.Percent(20)) AckAndPublish(message, number, task);
           break;
         case TaskPhase::kPublished:
-        case TaskPhase::kSuperseded: break;
+        case TaskPhase::kSuperseded:
+          break;
       }
     }
     if (random_.Percent(10)) message.set_send_held(true);
@@ -318,7 +327,8 @@ class World {
     std::string text;
     for (const auto& [number, task] : tasks_) {
       if (!Done(task)) {
-        text += fmt::format("task {} phase {} send {}\n", number, static_cast<int>(task.phase), task.send);
+        text += fmt::format("task {} phase {} send {}\n", number, static_cast<int>(task.phase),
+                            task.send);
       }
     }
     return text;

@@ -79,8 +79,8 @@ FileFailure Publish(const OutputPlace& place, std::string& left_over) {
   if (::rename(place.part.c_str(), place.final.c_str()) == 0) return {};
   int error_number = errno;
   if ((error_number == ENOTEMPTY || error_number == EEXIST) && IsFolder(place.part)) {
-    if (::renameat2(AT_FDCWD, place.part.c_str(), AT_FDCWD, place.final.c_str(),
-                    RENAME_EXCHANGE) == 0) {
+    if (::renameat2(AT_FDCWD, place.part.c_str(), AT_FDCWD, place.final.c_str(), RENAME_EXCHANGE) ==
+        0) {
       left_over = place.part;
       return {};
     }

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kLongestItem = 100'000;
 
 constexpr std::string_view kOurs[] = {
-    "MUSTER_JOB",   "MUSTER_TASK", "MUSTER_ATTEMPT", "MUSTER_EXECUTOR", "MUSTER_JOB_NAME", "MUSTER_TASK_NAME",
-    "MUSTER_INDEX", "MUSTER_ITEM", "MUSTER_OUT",     "MUSTER_SCRATCH"};
+    "MUSTER_JOB",       "MUSTER_TASK",  "MUSTER_ATTEMPT", "MUSTER_EXECUTOR", "MUSTER_JOB_NAME",
+    "MUSTER_TASK_NAME", "MUSTER_INDEX", "MUSTER_ITEM",    "MUSTER_OUT",      "MUSTER_SCRATCH"};
 
 bool IsOurs(std::string_view name) {
   return std::find(std::begin(kOurs), std::end(kOurs), name) != std::end(kOurs);
@@ -62,7 +62,8 @@ const TaskRunner::Program& ProgramBuilder::Build(const StartAttempt& start, cons
   AddVariable("MUSTER_TASK", Render(start.attempt.task));
   AddVariable("MUSTER_ATTEMPT", std::to_string(start.attempt.n));
   AddVariable("MUSTER_INDEX", std::to_string(start.index));
-  if (!start.item.empty() && start.item.size() <= kLongestItem) AddVariable("MUSTER_ITEM", start.item);
+  if (!start.item.empty() && start.item.size() <= kLongestItem)
+    AddVariable("MUSTER_ITEM", start.item);
   if (!out.empty()) AddVariable("MUSTER_OUT", out);
   if (!scratch.empty()) AddVariable("MUSTER_SCRATCH", scratch);
   program_.argv = ExpandCommand(what_->command, {start.item, start.index, out});

@@ -27,8 +27,8 @@ class ProgramBuilder {
   ProgramBuilder(ExecutorId executor, std::vector<std::pair<std::string, std::string>> added)
       : executor_(executor), added_(std::move(added)) {}
 
-  // Valid until the next call. `out` and `scratch` may be empty. The runs of one template, one after
-  // another, share its environment: only what differs is made anew.
+  // Valid until the next call. `out` and `scratch` may be empty. The runs of one template, one
+  // after another, share its environment: only what differs is made anew.
   const TaskRunner::Program& Build(const StartAttempt& start, const std::string& out,
                                    const std::string& scratch);
 

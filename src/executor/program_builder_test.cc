@@ -11,14 +11,18 @@ using testing::ElementsAre;
 using testing::Not;
 using testing::StartsWith;
 
-StartAttempt Start(std::shared_ptr<const RunTemplate> what, int64_t index = 7, std::string item = "a b.jpg") {
+StartAttempt Start(std::shared_ptr<const RunTemplate> what, int64_t index = 7,
+                   std::string item = "a b.jpg") {
   return {{{{12}, 500}, 2}, std::move(what), index, std::move(item), ""};
 }
 
 std::shared_ptr<RunTemplate> Template() {
   auto what = std::make_shared<RunTemplate>();
   what->command = ShellCommand{"convert {item} > {out}"};
-  what->env = {{"PATH", "/bin"}, {"A", "old"}, {"A", "new"}, {"MUSTER_JOB", "j1"},
+  what->env = {{"PATH", "/bin"},
+               {"A", "old"},
+               {"A", "new"},
+               {"MUSTER_JOB", "j1"},
                {"MUSTER_LAUNCH", "stolen"}};
   what->cwd = "/data";
   what->job_name = "pictures";
@@ -31,11 +35,12 @@ TEST(ProgramBuilder, FillsPlaceholdersAndSaysWhoItIs) {
   const auto& program = builder.Build(Start(Template()), "/data/out/.p", "/scratch/1");
   EXPECT_THAT(program.argv, ElementsAre("/bin/sh", "-c", "convert 'a b.jpg' > '/data/out/.p'"));
   EXPECT_EQ(program.cwd, "/data");
-  EXPECT_THAT(program.env,
-              ElementsAre("MUSTER_LAUNCH=cookie", "A=new", "PATH=/bin", "MUSTER_EXECUTOR=x3",
-                          "MUSTER_JOB_NAME=pictures", "MUSTER_TASK_NAME=shrink", "MUSTER_JOB=j12",
-                          "MUSTER_TASK=j12.500", "MUSTER_ATTEMPT=2", "MUSTER_INDEX=7",
-                          "MUSTER_ITEM=a b.jpg", "MUSTER_OUT=/data/out/.p", "MUSTER_SCRATCH=/scratch/1"));
+  EXPECT_THAT(
+      program.env,
+      ElementsAre("MUSTER_LAUNCH=cookie", "A=new", "PATH=/bin", "MUSTER_EXECUTOR=x3",
+                  "MUSTER_JOB_NAME=pictures", "MUSTER_TASK_NAME=shrink", "MUSTER_JOB=j12",
+                  "MUSTER_TASK=j12.500", "MUSTER_ATTEMPT=2", "MUSTER_INDEX=7",
+                  "MUSTER_ITEM=a b.jpg", "MUSTER_OUT=/data/out/.p", "MUSTER_SCRATCH=/scratch/1"));
 }
 
 TEST(ProgramBuilder, LeavesNothingOfTheRunBefore) {

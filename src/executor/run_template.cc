@@ -8,7 +8,8 @@ Result<RunTemplate> FromWire(const v1::Template& sent) {
   RunTemplate run;
   ASSIGN_OR_RETURN(run.command, FromTemplateCommand(sent));
   run.env.reserve(sent.env_size());
-  for (const v1::Label& variable : sent.env()) run.env.emplace_back(variable.key(), variable.value());
+  for (const v1::Label& variable : sent.env())
+    run.env.emplace_back(variable.key(), variable.value());
   run.cwd = sent.cwd();
   run.time_limit = Duration(sent.time_limit_us());
   run.grace = Duration(sent.grace_us());

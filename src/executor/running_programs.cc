@@ -16,9 +16,15 @@ ExitFacts NotStarted(const Error& error) {
   ExitFacts facts;
   facts.how = ExitFacts::How::kNotStarted;
   switch (error.code) {
-    case ErrorCode::kInvalidArgument: facts.code = EINVAL; break;
-    case ErrorCode::kResourceExhausted: facts.code = EMFILE; break;
-    default: facts.code = EAGAIN; break;
+    case ErrorCode::kInvalidArgument:
+      facts.code = EINVAL;
+      break;
+    case ErrorCode::kResourceExhausted:
+      facts.code = EMFILE;
+      break;
+    default:
+      facts.code = EAGAIN;
+      break;
   }
   facts.what_failed = error.message;
   return facts;
@@ -28,7 +34,8 @@ ExitFacts NotStarted(const Error& error) {
 
 Result<std::unique_ptr<RunningPrograms>> RunningPrograms::Make(Loop& loop, Spawner spawner,
                                                                Settings settings, Events events) {
-  ASSIGN_OR_RETURN(SegmentWriter writer, SegmentWriter::Open(settings.output_dir, {}, SystemClock()));
+  ASSIGN_OR_RETURN(SegmentWriter writer,
+                   SegmentWriter::Open(settings.output_dir, {}, SystemClock()));
   ASSIGN_OR_RETURN(AttemptRecord record, AttemptRecord::Open(settings.record_path));
   return std::unique_ptr<RunningPrograms>(
       new RunningPrograms(loop, std::move(spawner), std::move(settings), std::move(events),
@@ -88,8 +95,7 @@ void RunningPrograms::StartOne(const StartAttempt& start, uint32_t send) {
     }
     out = std::move(place.part);
   }
-  Status started =
-      runner_.Start(token, builder_.Build(start, out, scratch_.path(running.scratch)));
+  Status started = runner_.Start(token, builder_.Build(start, out, scratch_.path(running.scratch)));
   if (!started.ok()) OnEnded(token, NotStarted(started.error()));
 }
 
@@ -171,8 +177,8 @@ FileFailure RunningPrograms::Publish(const PublishFound& order) {
     if (auto place = FindOutput(*what, order.attempt, settings_.store_id)) return Move(*place);
   }
   // Not ENOENT: that would say that the command wrote nothing.
-  return {ESTALE, fmt::format("find the output of {}, which another executor ran",
-                              Render(order.attempt))};
+  return {ESTALE,
+          fmt::format("find the output of {}, which another executor ran", Render(order.attempt))};
 }
 
 void RunningPrograms::Discard(const DiscardOutput& order) {

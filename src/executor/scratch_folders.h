@@ -1,6 +1,6 @@
-// A folder of its own for each running attempt, empty at its start: MUSTER_SCRATCH. Folders are used
-// again; one that a task has touched is moved aside and removed on a pool, so that an attempt that
-// needs none pays one lstat. Loop's thread only.
+// A folder of its own for each running attempt, empty at its start: MUSTER_SCRATCH. Folders are
+// used again; one that a task has touched is moved aside and removed on a pool, so that an attempt
+// that needs none pays one lstat. Loop's thread only.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace muster::executor {
 class ScratchFolders {
  public:
   // Makes `root` when the first is taken. The pool outlives it.
-  ScratchFolders(std::string root, WorkerPool& cleaners) : root_(std::move(root)), cleaners_(cleaners) {}
+  ScratchFolders(std::string root, WorkerPool& cleaners)
+      : root_(std::move(root)), cleaners_(cleaners) {}
 
   // Takes a free folder.
   size_t Take();
