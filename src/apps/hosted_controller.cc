@@ -73,16 +73,10 @@ Status HostedController::Parts::Begin() {
   syncing = std::make_unique<store::ThreadBackground>(loop, "journal-sync");
   writing = std::make_unique<store::ThreadBackground>(loop, "snapshot");
   store::JournalTools tools{store::SystemDisk(), loop, *syncing, *writing, random};
-  ASSIGN_OR_RETURN(store::OpenedStore opened, store::OpenStore(tools, folder));
+  ASSIGN_OR_RETURN(store::Store::Opened opened, store::Store::Open(tools, folder));
+  if (!opened.replay.torn.empty()) LogWarning("journal: {}", opened.replay.torn);
   store = std::move(opened.store);
-  if (!options.ends_with_us) {
-    auto opened_archive = store::Archive::Open(loop, folder + "/archive.sqlite");
-    if (opened_archive.ok()) {
-      archive = std::move(opened_archive).value();
-    } else {
-      LogError("{}; ended jobs stay in memory", opened_archive.error().ToString());
-    }
-  }
+  if (!options.ends_with_us) archive = store::OpenArchive(loop, store::ArchivePath(folder));
   ASSIGN_OR_RETURN(std::string program, OwnProgram());
   LaunchEnvironment environment;
   environment.owner = {store->store_id(), store->epoch()};
@@ -243,7 +237,7 @@ class PastRuns final : public cli::HostedController {
   void Add(const std::string& folder) {
     auto state = store::ReadStore(store::SystemDisk(), folder + "/store");
     if (state.ok()) {
-      catalog_.Add(std::move(state).value(), folder);
+      catalog_.Add(std::move(state->state), folder);
     } else if (state.error().code != ErrorCode::kNotFound) {
       LogWarning("{}: {}", folder, state.error().ToString());
     }

@@ -205,17 +205,13 @@ void Controller::ArmTimer() {
 }
 
 void Controller::MaybeSnapshot() {
-  if (!store_.WantsSnapshot() || snapshotting_) return;
-  snapshotting_ = true;
-  store_.TakeSnapshot(state_, [this, alive = std::weak_ptr<bool>(alive_)](Status taken) {
-    if (!alive.lock()) return;
-    snapshotting_ = false;
-    if (taken.ok()) {
-      ++counters_.snapshots;
-    } else {
-      LogWarning("snapshot: {}", taken.error().ToString());
-    }
-  });
+  if (!store_.WantsSnapshot()) return;
+  auto taken = store_.TakeSnapshot(state_);
+  if (taken.ok()) {
+    ++counters_.snapshots;
+  } else if (taken.error().code != ErrorCode::kAborted) {
+    LogWarning("snapshot: {}", taken.error().ToString());
+  }
 }
 
 void Controller::Fail(const Error& error) {

@@ -133,7 +133,6 @@ class Controller final : public Service, public ExecutorDoor {
   core::ReplyToken next_token_ = 1;
   std::optional<Loop::TimerId> timer_;
   std::optional<WallTime> timer_due_;
-  bool snapshotting_ = false;
   bool stopping_ = false;
   bool dead_ = false;
   std::function<void(const Error&)> on_fatal_;
