@@ -40,12 +40,12 @@ function(muster_room name)
   endif()
 endfunction()
 
-# A test program: links GoogleTest, the rooms it names and test/support; runs under ctest as one
+# A test program: links GoogleTest, the rooms it names and tests/support; runs under ctest as one
 # test for each TEST().
 function(muster_test target)
   cmake_parse_arguments(T "NO_DISCOVER" "" "SOURCES;USES;LIBRARIES" ${ARGN})
   add_executable(${target} ${T_SOURCES})
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   foreach(used IN LISTS T_USES)
     string(REPLACE "/" "_" used_target ${used})
     target_link_libraries(${target} PRIVATE muster_${used_target})
