@@ -62,7 +62,7 @@ bool ToldByAttempt(const Job& job, const Attempt& attempt, const EndReason& reas
     return false;
   }
   if (!attempt.end_detail && reason.detail.empty()) return true;
-  return job.ended_attempts.Newest(attempt.task - 1)->reason == reason;
+  return LastAccepted(job, attempt.task)->reason == reason;
 }
 
 CodeCounts CountsOf(const Job& job, const TaskRange& range) {

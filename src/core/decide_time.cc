@@ -42,8 +42,7 @@ void ResumeJob(Turn& turn, Job& job) {
   for (uint32_t task : tasks) {
     const Attempt& attempt = *turn.rep.FindAttempt(job, task);
     if (attempt.state == AttemptState::kEnded) {
-      std::optional<EndedAttempt> row = job.ended_attempts.Newest(task - 1);
-      if (row && row->accepted) Settle(turn, job, task, row->reason);
+      if (auto row = LastAccepted(job, task)) Settle(turn, job, task, row->reason);
     } else if (attempt.executor->state == ExecutorState::kGone) {
       EndLost(turn, job, task, LossKind::kProven,
               fmt::format("{}: {}", Render(attempt.executor->who.executor), attempt.executor->why));

@@ -166,17 +166,24 @@ void StateRep::OnBug(Job* job, uint32_t task, const std::string& what) {
   LogError("core: {}: {}; set aside", where, what);
 }
 
+std::optional<EndedAttempt> LastAccepted(const Job& job, uint32_t task) {
+  std::optional<EndedAttempt> newest = job.ended_attempts.Newest(task - 1);
+  if (!newest || newest->accepted) return newest;
+  std::vector<EndedAttempt> rows = job.ended_attempts.Read(task - 1);
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    if (row->accepted) return *row;
+  }
+  return std::nullopt;
+}
+
 EndReason ReasonOf(const Job& job, uint32_t task) {
   auto note = job.notes.upper_bound(task);
   if (note != job.notes.begin()) {
     --note;
     if (task < note->first + note->second.count) return note->second.reason;
   }
-  std::vector<EndedAttempt> rows = job.ended_attempts.Read(task - 1);
-  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-    if (row->accepted) return row->reason;
-  }
-  return {};
+  std::optional<EndedAttempt> row = LastAccepted(job, task);
+  return row ? row->reason : EndReason{};
 }
 
 namespace {

@@ -312,6 +312,8 @@ class StateRep {
 
 void ForgetFoundJob(StateRep& rep);
 
+// The last end of an attempt of this task that was accepted.
+std::optional<EndedAttempt> LastAccepted(const Job& job, uint32_t task);
 // Why an ended task ended.
 EndReason ReasonOf(const Job& job, uint32_t task);
 

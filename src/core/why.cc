@@ -73,9 +73,7 @@ class Explainer {
     EndReason reason = ReasonOf(job_, task_);
     std::string sentence = "ended: " + Render(reason);
     Figure("reason", Render(reason));
-    std::vector<EndedAttempt> rows = job_.ended_attempts.Read(task_ - 1);
-    auto last = std::find_if(rows.rbegin(), rows.rend(), [](const auto& row) { return row.accepted; });
-    if (last != rows.rend()) {
+    if (std::optional<EndedAttempt> last = LastAccepted(job_, task_)) {
       Figure("attempt", last->n);
       Figure("executor", Render(last->executor));
       sentence += fmt::format(" in attempt {} on {}", last->n, Render(last->executor));
@@ -141,11 +139,8 @@ class Explainer {
   }
 
   EndReason LastReason() const {
-    std::vector<EndedAttempt> rows = job_.ended_attempts.Read(task_ - 1);
-    for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-      if (row->accepted) return row->reason;
-    }
-    return {};
+    std::optional<EndedAttempt> row = LastAccepted(job_, task_);
+    return row ? row->reason : EndReason{};
   }
 
   void Active() {

@@ -109,6 +109,7 @@ class FakeExecutor {
   bool told_to_leave() const { return told_to_leave_; }
   std::string incarnation = "i";
   std::string host = "node";
+  bool dead = false;  // for the test's own use
   // The size it says it has, if not the one it was launched with.
   std::optional<Resources> capacity;
 
@@ -130,6 +131,17 @@ class FakeExecutor {
   void Resend();
   // Forgets an attempt without a word: what never reached it.
   void Lose(AttemptId attempt) { held_.erase(attempt); }
+  // The controller died: nobody says that the connection is gone.
+  void LoseConnection() { connected_ = false; }
+  // The process dies: whatever it ran and knew is gone.
+  void Vanish() {
+    connected_ = false;
+    held_.clear();
+    finished_.clear();
+    stops_.clear();
+    recalls_.clear();
+    publishes_.clear();
+  }
   // Ends whatever was asked to stop.
   void ObeyStops();
   AttemptId Present(TaskId task) const;
@@ -170,6 +182,8 @@ class FakeWorld {
   void Restart(std::string boot_id = "boot");
   // Only the first `facts` facts are left: a power cut.
   void RestartWith(size_t facts, std::string boot_id);
+  // The largest journal size at or below `facts` at which a step ended.
+  size_t StepEndBefore(size_t facts) const;
   // The cluster's word on a launch: ended, seen by its node.
   void ProveDead(FakeExecutor& executor, std::string words = "killed");
 
@@ -210,6 +224,7 @@ class FakeWorld {
   std::vector<std::unique_ptr<FakeExecutor>> executors;
   std::vector<ClusterSettings> clusters;
   bool shy_launches = false;
+  size_t durable = 0;  // facts that an effect already carried out had to wait for
   bool check_dumps = true;
   std::string fault;  // the first broken invariant
 
@@ -219,6 +234,7 @@ class FakeWorld {
   uint64_t epoch_ = 1;
   bool delivering_ = false;
   Effects waiting_;
+  std::set<size_t> step_ends_{0};
 };
 
 }  // namespace muster::core::testing

@@ -213,6 +213,10 @@ void FakeWorld::Give(std::vector<Input> inputs) {
   Effects given;
   Step(state, inputs, now, facts, given);
   for (Fact& fact : facts) journal.push_back(std::move(fact));
+  step_ends_.insert(journal.size());
+  for (const Effect& effect : given) {
+    if (effect.after == After::kDurable) durable = journal.size();
+  }
   if (fault.empty()) fault = state.CheckInvariants();
   EXPECT_EQ(fault, "");
   if (check_dumps) CheckDump();
@@ -311,12 +315,20 @@ void FakeWorld::Restart(std::string boot_id) { RestartWith(journal.size(), std::
 
 void FakeWorld::RestartWith(size_t facts, std::string boot_id) {
   journal.resize(facts);
+  step_ends_.erase(step_ends_.upper_bound(facts), step_ends_.end());
   state = NewState();
   for (const Fact& fact : journal) Apply(state, fact);
   Fact started = ControllerStarted{++epoch_, now.wall, std::move(boot_id)};
   journal.push_back(started);
+  step_ends_.insert(journal.size());
+  durable = journal.size();  // the epoch is, before anything else is done
   Apply(state, started);
   Give(Configuration());
+}
+
+size_t FakeWorld::StepEndBefore(size_t facts) const {
+  auto it = step_ends_.upper_bound(facts);
+  return it == step_ends_.begin() ? 0 : *std::prev(it);
 }
 
 void FakeWorld::ProveDead(FakeExecutor& executor, std::string words) {
@@ -342,13 +354,64 @@ std::string FakeWorld::Word(TaskId task) const {
   return view->reason ? Render(*view->reason) : std::string(ToString(view->state));
 }
 
+namespace {
+
+Facts DumpOf(const State& state) {
+  Facts all;
+  DumpFacts(state, [&](Facts&& facts) {
+    for (Fact& fact : facts) all.push_back(std::move(fact));
+  });
+  return all;
+}
+
+std::string Describe(const Fact& fact) {
+  return std::visit(
+      [&](const auto& body) {
+        std::string words = "fact " + std::to_string(fact.index());
+        if constexpr (requires { body.attempt; }) words += " " + Render(body.attempt);
+        if constexpr (requires { body.task; }) words += " " + Render(body.task);
+        if constexpr (requires { body.tasks; }) {
+          words += " " + Render(TaskId{body.tasks.job, body.tasks.first}) + "+" +
+                   std::to_string(body.tasks.count);
+        }
+        if constexpr (requires { body.n; }) {
+          words += " n " + std::to_string(body.n) + " send " + std::to_string(body.send);
+        }
+        if constexpr (requires { body.reason; }) words += " " + Render(body.reason);
+        if constexpr (requires { body.charged; }) words += " " + std::string(ToString(body.charged));
+        if constexpr (requires { body.executor; }) words += " " + Render(body.executor);
+        if constexpr (requires { body.launch; }) words += " " + Render(body.launch);
+        return words;
+      },
+      fact);
+}
+
+// The first fact in which the dumps of the two differ.
+std::string FirstDifference(const State& a, const State& b) {
+  Facts left = DumpOf(a);
+  Facts right = DumpOf(b);
+  for (size_t i = 0; i < left.size() || i < right.size(); ++i) {
+    if (i < left.size() && i < right.size() && left[i] == right[i]) continue;
+    std::string words;
+    for (size_t k = i < 3 ? 0 : i - 3; k < i + 3; ++k) {
+      words += (k < left.size() ? Describe(left[k]) : "-") + "  |  " +
+               (k < right.size() ? Describe(right[k]) : "-") + "\n";
+    }
+    return words;
+  }
+  return "none";
+}
+
+}  // namespace
+
 void FakeWorld::CheckDump() const {
   State copy = NewState();
   copy.rep().on_bug = state.rep().on_bug;
-  DumpFacts(state, [&](Facts&& facts) {
-    for (const Fact& fact : facts) Apply(copy, fact);
-  });
-  EXPECT_EQ(Fingerprint(copy), Fingerprint(state)) << "the dump gives another state";
+  for (const Fact& fact : DumpOf(state)) Apply(copy, fact);
+  if (Fingerprint(copy) != Fingerprint(state)) {
+    ADD_FAILURE() << "the dump gives another state; dumps differ in:\n"
+                  << FirstDifference(state, copy);
+  }
   EXPECT_EQ(copy.CheckInvariants(), "");
   for (JobId id : state.ListJobs(WallTime{0}, std::nullopt, 1000)) {
     EXPECT_EQ(copy.ViewJob(id), state.ViewJob(id)) << Render(id);
