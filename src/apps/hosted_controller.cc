@@ -44,10 +44,11 @@ struct HostedController::Parts {
   HostingOptions options;
   std::string socket;
   Config config;
-  WorkerPool calls{"clusters", 4, 10'000};
   Random random = Random::FromSystem();
   std::thread thread;
   EventLoop loop;
+  // Posts its answers to the loop: must be gone before it.
+  WorkerPool calls{"clusters", 4, 10'000};
 
   // Made and destroyed on the thread.
   std::unique_ptr<store::ThreadBackground> syncing;

@@ -284,7 +284,9 @@ int WhyOfTask(Session& session, Client& client, const std::string& job, const st
   if (session.json) {
     fmt::print("{}\n", ViewToJson(*why));
   } else {
-    fmt::print("{}  {}: {}\n", Render(why->task), ToString(why->cause), Printable(why->sentence));
+    std::string cause(ToString(why->cause));
+    bool named = why->sentence.starts_with(cause);
+    fmt::print("{}  {}{}\n", Render(why->task), named ? "" : cause + ": ", Printable(why->sentence));
   }
   return kExitOk;
 }
