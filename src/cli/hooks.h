@@ -12,7 +12,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "net/endpoint.h"
+#include "client/client.h"
 #include "wire/config.h"
 
 namespace muster::cli {

@@ -28,7 +28,7 @@ int ExitCodeOf(const Error& error) {
     case ErrorCode::kOutOfRange:
     case ErrorCode::kPermissionDenied:
     case ErrorCode::kUnimplemented: return kExitUsage;
-    default: return kExitFailed;
+    default: return error.owner == ErrorOwner::kUser ? kExitUsage : kExitFailed;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "wire/executor.pb.h"
 
 namespace muster::control {
 namespace {

@@ -17,7 +17,12 @@
 #include "control/service.h"
 #include "core/effect.h"
 #include "core/input.h"
-#include "wire/executor.pb.h"
+
+namespace muster::executor::v1 {
+class FromController;
+class FromExecutor;
+class Hello;
+}  // namespace muster::executor::v1
 
 namespace muster::control {
 

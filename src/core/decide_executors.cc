@@ -217,7 +217,7 @@ void OnDropped(Turn& turn, Executor& executor, AttemptId id, uint32_t send) {
   // It gives work back unasked: it was told to leave by somebody else, and gets no more.
   if (!asked && attempt->executor == &executor && attempt->send == send &&
       turn.rep.table->At(NodeOf(executor.state), ExecutorEvent::kDraining).kind == RuleKind::kMove) {
-    turn.Emit(ExecutorDraining{executor.who.executor, "gave its work back", turn.now.wall});
+    DrainIt(turn, executor, "gave its work back");
   }
   OnNeverStarted(turn, executor, id, send);
 }

@@ -141,7 +141,6 @@ void ExecutorMachine::OnRun(const v1::Run& run, Now now) {
 
 void ExecutorMachine::OnRunHeld(HeldAttempt& held, uint32_t send) {
   bool ended = held.phase == Phase::kFinished || held.phase == Phase::kAcknowledged;
-  if (send > held.send && held.phase == Phase::kWaiting) return table_.SetSend(held, send);
   if (send > held.send || (ended && send == held.send)) SayAgain(held, send);
 }
 
@@ -196,7 +195,6 @@ void ExecutorMachine::OnAck(Named named, Now now) {
   HeldAttempt* held = table_.Find(named.id);
   if (held == nullptr || held->phase != Phase::kFinished) return;
   last_ended_ = now.boot;
-  held->ended_unsaid = false;
   if (!held->what->out_dir.empty() && Succeeded(held->facts)) {
     return table_.SetPhase(*held, Phase::kAcknowledged);
   }

@@ -256,6 +256,16 @@ TEST(ExecutorMachine, IgnoresARecallOfAnOlderSend) {
   EXPECT_THAT(d.Started(), ElementsAre(3));
 }
 
+TEST(ExecutorMachine, AnswersARecallWithTheSendItNamed) {
+  Driver d;
+  d.Connect();
+  d.Run({1, 2, 3});
+  d.Recall(3, 5);
+  EXPECT_EQ(d.Take()->dropped(0).send(), 5u);
+  d.Run({3}, 5);
+  EXPECT_EQ(d.Take()->dropped_size(), 1);
+}
+
 TEST(ExecutorMachine, StopsWithGraceWhatRunsAndDropsWhatWaits) {
   Driver d;
   d.Connect();
@@ -334,7 +344,9 @@ TEST(ExecutorMachine, CountsTheLeaseFromWhenTheEchoedHeartbeatWasSent) {
   d.Connect();
   BootTime connected = d.now.boot;
   EXPECT_EQ(d.machine.lease_end(), connected + seconds(30));
-  d.Pass(seconds(5));
+  d.Pass(milliseconds(4999));
+  EXPECT_FALSE(d.Take());
+  d.Pass(milliseconds(1));
   auto beat = d.Take();
   ASSERT_TRUE(beat && beat->has_heartbeat());
   EXPECT_EQ(beat->heartbeat().sent_boot_us(), d.now.boot.us);
@@ -347,6 +359,16 @@ TEST(ExecutorMachine, CountsTheLeaseFromWhenTheEchoedHeartbeatWasSent) {
   echo.set_heartbeat_echo_us(d.now.boot.us + 1'000'000'000);
   d.Send(echo);
   EXPECT_EQ(d.machine.lease_end(), d.now.boot + seconds(30));
+}
+
+TEST(ExecutorMachine, CountsTheFirstLeaseFromItsHello) {
+  Driver d;
+  d.machine.OnConnected(d.now);
+  d.Take();
+  BootTime said = d.now.boot;
+  d.Pass(seconds(6));
+  d.Send(d.Welcome());
+  EXPECT_EQ(d.machine.lease_end(), said + seconds(30));
 }
 
 TEST(ExecutorMachine, ObeysOnlyTheHighestEpochItHasSeen) {

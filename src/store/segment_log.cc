@@ -19,6 +19,12 @@ constexpr size_t kMostSpares = 2;
 // A fresh segment can take records of this size together.
 uint64_t Capacity(uint64_t segment_size) { return segment_size - kFileHeaderSize; }
 
+Error TooLarge(uint64_t payload) {
+  return UserError(ErrorCode::kOutOfRange,
+                   fmt::format("the journal takes at most {} at once, not {}: make it several jobs",
+                               Render(Bytes{kLargestPayload}), Render(Bytes{payload})));
+}
+
 // Leftovers take space and harm nothing: the next start removes them.
 void RemoveLeftover(Disk& disk, const std::string& path) {
   Status removed = disk.Remove(path);
@@ -111,11 +117,7 @@ Status SegmentLog::WriteRecord(Segment& segment, const Record& record) const {
 }
 
 Result<uint64_t> SegmentLog::Append(std::string_view payload, uint64_t durable) {
-  if (payload.size() > kLargestPayload) {
-    return UserError(ErrorCode::kOutOfRange,
-                     fmt::format("the journal takes at most {} at once, not {}",
-                                 Render(Bytes{kLargestPayload}), Render(Bytes{payload.size()})));
-  }
+  if (payload.size() > kLargestPayload) return TooLarge(payload.size());
   uint64_t size = RecordSize(payload.size());
   if (active_.end + size > active_.size) RETURN_IF_ERROR(Rotate(size));
   RETURN_IF_ERROR(WriteRecord(active_, {next_, durable, epoch_, payload}));
@@ -166,6 +168,7 @@ SegmentLog::Unsynced SegmentLog::TakeUnsynced() {
 }
 
 Status SegmentLog::ReserveForSubmit(uint64_t payload) {
+  if (payload > kLargestPayload) return TooLarge(payload);
   uint64_t promised = promised_ + RecordSize(payload);
   // The reserve: one spare that is left when the promise has been kept.
   if (active_.end + promised > active_.size) {

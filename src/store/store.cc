@@ -87,7 +87,6 @@ Result<Store::Opened> Store::Open(JournalTools tools, const std::string& folder,
     found_id = *std::move(made);
   }
   ASSIGN_OR_RETURN(Replayed replayed, Replay(tools.disk, folder, *found_id));
-  if (!replayed.report.torn.empty()) LogWarning("journal: {}", replayed.report.torn);
   auto journal = Journal::Open(tools, folder, *found_id, options, replayed.recovered);
   if (!journal.ok()) return explain(std::move(journal).error());
   std::unique_ptr<Store> store(

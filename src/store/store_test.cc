@@ -210,6 +210,14 @@ TEST_F(StoreTest, FullDiskRefusesSubmitsButTakesFactsOfRunningWork) {
   EXPECT_EQ(core::Fingerprint(again->state), fingerprint);
 }
 
+TEST_F(StoreTest, JobsThatNoRecordCouldHoldAreRefusedAtTheDoor) {
+  auto opened = Open(disk_, folder_);
+  Status room = opened->store->HasRoomForSubmit(uint64_t{3} << 30);
+  ASSERT_FALSE(room.ok());
+  EXPECT_EQ(room.error().code, ErrorCode::kOutOfRange);
+  EXPECT_NE(room.error().message.find("make it several jobs"), std::string::npos) << room.error();
+}
+
 TEST_F(StoreTest, AppendThatFoundNoRoomCanBeRepeatedWhenThereIsSome) {
   auto opened = Open(disk_, folder_);
   Start(*opened);

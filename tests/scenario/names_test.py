@@ -14,7 +14,7 @@ def odd_names_run_and_are_shown():
         home.serve()
         tasks = [{"name": n, "command": f"printf %s '{i}' > {{out}}"} for i, n in enumerate(NAMES)]
         tasks.append({"name": "arr " + "y" * 250, "array": "1-3", "command": "echo {index} > {out}"})
-        job = home.submit(json.dumps({"name": "job " + "z" * 300 + " 🚀", "tasks": tasks}))
+        job = home.submit(json.dumps({"name": "job " + "z" * 300 + " 🚀", "tasks": tasks}, ensure_ascii=False))
         done = home.run("wait", job, timeout=60)
         check(done.returncode == 0, f"wait: {done.returncode} {done.stdout.decode()} {home.ok('why', job)}")
         shown = [t["name"] for t in home.tasks(job)]

@@ -224,6 +224,13 @@ TEST_F(LocalBackendTest, KilledKeeperTakesExecutorAndTreeWithIt) {
   EXPECT_TRUE(FindStrays(LaunchCookie(kStore, {1})).empty());
 }
 
+TEST_F(LocalBackendTest, KilledKeeperTakesTheExecutorWithItEvenIfNobodyLooks) {
+  Start(Spec(1));
+  LaunchIdentity identity = IdentityOfLaunch({1});
+  ::kill(identity.keeper.pid, SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return !Runs(identity.executor.pid); }));
+}
+
 TEST_F(LocalBackendTest, StopEndsAnExecutorThatIgnoresItAfterTheGrace) {
   Start(Spec(1, {{"behave", "stubborn"}}));
   EXPECT_TRUE(Stop({1}, 50ms).ok());
@@ -234,7 +241,7 @@ TEST_F(LocalBackendTest, StopEndsAnExecutorThatIgnoresItAfterTheGrace) {
 TEST_F(LocalBackendTest, RepeatedStopShortensTheGraceAndNeverLengthensIt) {
   Start(Spec(1, {{"behave", "stubborn"}}));
   EXPECT_TRUE(Stop({1}, 1h).ok());
-  EXPECT_TRUE(Stop({1}, 0s).ok());
+  EXPECT_TRUE(Stop({1}, 200ms).ok());
   EXPECT_TRUE(Stop({1}, 1h).ok());
   ASSERT_TRUE(EndsSoon({1}));
   EXPECT_EQ(Look({1}).exit_signal, SIGKILL);

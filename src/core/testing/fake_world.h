@@ -26,7 +26,7 @@ namespace muster::core::testing {
 inline const TransitionTable& TestTransitions() {
   static const TransitionTable table = [] {
     const char* drop = std::getenv("MUSTER_DROP_TRANSITION");
-    if (drop == nullptr) return DefaultTransitions();
+    if (drop == nullptr || *drop == '\0') return DefaultTransitions();
     auto changed = OverrideTransition(DefaultTransitions(), drop);
     if (!changed) std::abort();
     return *changed;
