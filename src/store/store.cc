@@ -18,7 +18,7 @@ namespace {
 // A snapshot is read and written in pieces of about this size.
 constexpr size_t kChunkSize = 1 << 20;
 // A reader that meets the writer at its files looks again so often.
-constexpr int kReadTries = 5;
+constexpr int kReadTries = 20;
 // What a buffer may keep from the largest batch.
 constexpr size_t kKeptBuffer = 1 << 20;
 

@@ -27,7 +27,7 @@ def killed_ten_times_every_task_runs_exactly_once():
     seed = int(os.environ.get("MUSTER_SEED", random.SystemRandom().randrange(1 << 30)))
     rng = random.Random(seed)
     print(f"seed {seed}")
-    layers, width = (20, 50) if LONG else (8, 50)
+    layers, width = (20, 50) if LONG else (14, 50)
     with Home() as home:
         witness_file = home.path / "witness"
         (home.path / "state").mkdir()
