@@ -124,6 +124,30 @@ TEST(ExecutorLeave, DrainStopsWhatRunsSoThatItEndsWithinTheGrace) {
   EXPECT_EQ(stops[0].grace, seconds(5));
 }
 
+TEST(ExecutorLeave, ADrainReplacesTheAlarmOfALongTimeLimit) {
+  Driver d;
+  d.Connect();
+  auto message = d.Message();
+  Driver::AddTemplate(message, 1).set_time_limit_us(100'000'000);
+  Driver::AddRun(message, 1, 1, 1);
+  d.Send(message);
+  d.Start(1);
+  d.Drain(seconds(20));
+  d.End(1);
+  d.Ack(1);
+  d.Pass(seconds(25));
+  d.Pass(seconds(100));
+  EXPECT_THAT(d.Actions<StopRunning>(), IsEmpty());
+}
+
+TEST(ExecutorLeave, LeavesAlsoWhenItsLastWordCouldNotBeSaid) {
+  Driver d;
+  d.Connect();
+  d.Drain(seconds(1));
+  d.machine.OnDisconnected(d.now);
+  EXPECT_TRUE(d.machine.left());
+}
+
 TEST(ExecutorLeave, ASecondDrainCanOnlyMakeItShorter) {
   Driver d;
   d.Connect();

@@ -112,6 +112,22 @@ TEST(ExecutorMachine, ReportsAnEndAtOnceAndAgainAfterAReconnectUntilItIsAcknowle
   EXPECT_EQ(d.Reconnect().finished_size(), 0);
 }
 
+TEST(ExecutorMachine, DoesNotSayTwiceWhatItsHelloSaid) {
+  Driver d;
+  d.Connect();
+  d.Run({1, 2});
+  d.End(1);
+  d.machine.OnDisconnected(d.now);
+  d.machine.OnConnected(d.now);
+  d.End(2);
+  EXPECT_EQ(d.Take()->hello().finished_size(), 2);
+  d.Send(d.Welcome());
+  EXPECT_FALSE(d.Take());
+  // But again when asked.
+  d.Run({2}, 1);
+  EXPECT_EQ(d.Take()->ended_size(), 1);
+}
+
 TEST(ExecutorMachine, SaysThatALongTaskStartedSoonAndAShortOneOnlyThatItEnded) {
   Driver d;
   d.Connect();
@@ -349,6 +365,8 @@ TEST(ExecutorMachine, CountsTheLeaseFromWhenTheEchoedHeartbeatWasSent) {
   d.Pass(milliseconds(1));
   auto beat = d.Take();
   ASSERT_TRUE(beat && beat->has_heartbeat());
+  d.machine.OnTime(d.now);
+  EXPECT_FALSE(d.Take());
   EXPECT_EQ(beat->heartbeat().sent_boot_us(), d.now.boot.us);
   d.Pass(seconds(4));
   auto echo = d.Message();
@@ -443,6 +461,26 @@ TEST(ExecutorMachine, ReportsARunWhoseTemplateNeverCameAsAPassingStartFailure) {
   ASSERT_EQ(report->ended_size(), 1);
   EXPECT_EQ(report->ended(0).how(), v1::Ended::NOT_STARTED);
   EXPECT_EQ(report->ended(0).code(), EAGAIN);
+}
+
+TEST(ExecutorMachine, TakesNoTemplateFromAnEarlierConnection) {
+  Driver d;
+  d.Connect();
+  d.Run({1});
+  d.Reconnect();
+  auto message = d.Message();
+  Driver::AddRun(message, 2, 1, 1);
+  d.Send(message);
+  EXPECT_EQ(d.Take()->ended(0).how(), v1::Ended::NOT_STARTED);
+}
+
+TEST(ExecutorMachine, RemembersOnlySoManyThatLeft) {
+  AttemptTable table({});
+  for (uint32_t task = 1; task <= AttemptTable::kRemembered + 1; ++task) {
+    table.RememberDropped(Driver::Id(task), 1);
+  }
+  EXPECT_FALSE(table.FindPast(Driver::Id(1)));
+  EXPECT_TRUE(table.FindPast(Driver::Id(2)));
 }
 
 TEST(ExecutorMachine, ForgetsTemplatesButNotTheRunsThatUseThem) {

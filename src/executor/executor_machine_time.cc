@@ -75,7 +75,6 @@ void ExecutorMachine::LoseContact(Now now) {
   templates_.clear();
   // The next hello says all of it.
   unsent_ = {};
-  for (auto& [id, held] : table_.all()) held.started_unsaid = held.ended_unsaid = false;
 }
 
 void ExecutorMachine::Cut(std::string why, Now now) {
