@@ -4,10 +4,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -418,7 +418,8 @@ TEST_F(FullDisk, CannotHideTheOutcomeOfWhatRuns) {
 
 TEST_F(LocalBackendTest, WorksForAnOrdinaryUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "every other test shows it";
-  for (std::filesystem::path at = MUSTER_TEST_EXECUTOR; at.has_relative_path(); at = at.parent_path()) {
+  for (std::filesystem::path at = MUSTER_TEST_EXECUTOR; at.has_relative_path();
+       at = at.parent_path()) {
     struct stat found{};
     if (::stat(at.c_str(), &found) != 0 || (found.st_mode & S_IXOTH) == 0) {
       GTEST_SKIP() << "an ordinary user cannot reach the build folder: " << at;
