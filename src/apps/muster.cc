@@ -11,6 +11,7 @@
 #include "apps/clusters.h"
 #include "apps/hosted_controller.h"
 #include "apps/run_folders.h"
+#include "backends/local/keeper.h"
 #include "backends/local/launch_folder.h"
 #include "cli/cli.h"
 #include "cli/session.h"
@@ -140,7 +141,10 @@ int main(int argc, char** argv) {
   hooks.open_past_runs = apps::OpenPastRuns;
   hooks.find_live_run = apps::FindLiveRun;
   hooks.serve = apps::Serve;
-  hooks.run_executor = apps::RunExecutorHere;
+  // The keeper says that the launch began, outlives the executor and ends what it leaves behind.
+  hooks.run_executor = [](const std::string& launch_dir) {
+    return local::RunLaunch(launch_dir, [&] { return apps::RunExecutorHere(launch_dir); });
+  };
   hooks.plan = apps::PlanLines;
   return cli::RunCli(argc, argv, hooks);
 }
