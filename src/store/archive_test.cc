@@ -164,7 +164,7 @@ TEST_F(ArchiveTest, PrunesByAge) {
   for (uint64_t id = 1; id <= 4; ++id)
     ASSERT_TRUE(Put(*archive, MakeView(id, "ann", 1, 0), MakeFacts(id, 1)).ok());
   std::optional<uint64_t> removed;
-  archive->Prune({3000}, [&](Result<uint64_t> n) { removed = n.value_or(99); });
+  archive->Prune({3000}, [&](const Result<uint64_t>& n) { removed = n.value_or(99); });
   ASSERT_TRUE(test::Eventually([&] { return loop_.Run(), removed.has_value(); }));
   EXPECT_EQ(*removed, 2U);
   EXPECT_FALSE(archive->Get({2})->has_value());
@@ -239,7 +239,7 @@ TEST_F(ArchiveTest, StoresWhatWasPutBeforeItEnds) {
   {
     auto archive = OpenArchive(loop_, path_);
     for (uint64_t id = 1; id <= 20; ++id)
-      archive->Put(MakeView(id, "ann", 1, 0), MakeFacts(id, 10), [](Status) {});
+      archive->Put(MakeView(id, "ann", 1, 0), MakeFacts(id, 10), [](const Status&) {});
   }
   auto archive = OpenArchive(loop_, path_);
   EXPECT_EQ(archive->List({})->total, 20U);

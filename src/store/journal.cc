@@ -142,7 +142,7 @@ Status Journal::ReserveForSubmit(uint64_t payload) {
       promise_timer_.reset();
       log_.ForgetPromises();
       std::vector<std::string> excess = log_.DropExcessSpares();
-      if (!excess.empty()) RemoveOldFiles(std::move(excess), [](Status) {});
+      if (!excess.empty()) RemoveOldFiles(std::move(excess), [](const Status&) {});
     });
   }
   if (reserved.ok()) return reserved;
@@ -171,7 +171,7 @@ void Journal::MakeSpareIfWanted() {
     making_spare_ = false;
     if (status.ok()) {
       disk_full_ = false;
-      if (finished_) return RemoveOldFiles({(*spare)->name}, [](Status) {});
+      if (finished_) return RemoveOldFiles({(*spare)->name}, [](const Status&) {});
       log_.AddSpare(*std::move(*spare));
       return MakeSpareIfWanted();
     }
@@ -203,6 +203,8 @@ void Journal::TakeSnapshot(std::vector<std::string> chunks, std::function<void(S
 
 void Journal::Finish(std::vector<std::string> chunks, std::function<void(Status)> done) {
   if (failure_) return done(*failure_);
+  if (finished_)
+    return done(InternalError("finish the journal in " + folder_ + ": it is finished"));
   finished_ = true;
   Snapshot last{written(), {}, std::move(done)};
   last.is_last = true;

@@ -37,7 +37,8 @@ struct JournalOptions {
   Duration space_retry = std::chrono::seconds(1);
 };
 
-// What a journal works with. Disk, loop and randomness outlive it; the Backgrounds may end before it.
+// What a journal works with. Disk, loop and randomness outlive it; the Backgrounds may end before
+// it.
 struct JournalTools {
   Disk& disk;
   Loop& loop;

@@ -205,14 +205,19 @@ class JournalSimulation {
     }
   }
 
-  // What was reserved for a submit is there, however full the disk gets meanwhile.
+  // What was reserved for submits is there, however full the disk gets meanwhile; they go into one
+  // record.
   void DoSubmit() {
-    std::string payload = MakePayload(history_.size() + 1);
-    Status reserved = journal_->ReserveForSubmit(payload.size());
-    if (!reserved.ok()) {
-      ++tally_.refused_submits;
-      return;
+    std::string payload;
+    for (uint64_t submits = 1 + random_.Below(3); submits > 0; --submits) {
+      std::string one = MakePayload(history_.size() + 1);
+      if (!journal_->ReserveForSubmit(one.size()).ok()) {
+        ++tally_.refused_submits;
+        break;
+      }
+      payload += one;
     }
+    if (payload.empty()) return;
     Bytes before{GiB(1)};
     disk_.SetCapacity(disk_.used());
     auto position = journal_->Append(payload);
@@ -226,7 +231,7 @@ class JournalSimulation {
   void DoSnapshot() {
     bool finish = random_.Percent(10);
     auto chunks = MakeChunks(history_.size());
-    auto done = [this](Status status) {
+    auto done = [this](const Status& status) {
       if (status.ok()) ++tally_.snapshots;
     };
     if (!finish) return journal_->TakeSnapshot(std::move(chunks), done);

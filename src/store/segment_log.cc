@@ -226,6 +226,7 @@ std::vector<std::string> SegmentLog::DropExcessSpares() {
 
 std::vector<std::string> SegmentLog::ForgetAll() {
   std::vector<std::string> names;
+  names.reserve(firsts_.size() + spares_.size());
   for (uint64_t first : firsts_) names.push_back(SegmentName(first));
   for (const SpareSegment& spare : spares_) names.push_back(spare.name);
   firsts_.clear();

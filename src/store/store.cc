@@ -118,7 +118,7 @@ Status Store::TakeSnapshot(const core::State& state) {
     return Error{ErrorCode::kAborted, ErrorOwner::kUs, "a snapshot is being taken", ""};
   }
   snapshot_running_ = true;
-  journal_->TakeSnapshot(PackState(state), [this, alive = alive_](Status taken) {
+  journal_->TakeSnapshot(PackState(state), [this, alive = alive_](const Status& taken) {
     if (!*alive) return;
     snapshot_running_ = false;
     if (!taken.ok()) LogWarning("journal: {}", taken.error().ToString());

@@ -10,8 +10,9 @@
 //     ...
 //     store.Finish(state, [](Status) { loop.Stop(); });           // last act of a clean stop
 //
-// One process owns a store (flock). Loop's thread only. At the end destroy the two Backgrounds before the
-// store, so that nothing they still do outlives the lock. Ended jobs lie beside it (store/archive.h).
+// One process owns a store (flock). Loop's thread only. At the end destroy the two Backgrounds
+// before the store, so that nothing they still do outlives the lock. Ended jobs lie beside it
+// (store/archive.h).
 #pragma once
 
 #include <cstdint>

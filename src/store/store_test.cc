@@ -319,7 +319,7 @@ TEST_F(StoreTest, DamagedSnapshotIsAnErrorWithFileAndByte) {
   auto opened = Open(disk_, folder_);
   Start(*opened);
   Append(*opened, Accept(1, 10));
-  opened->store->Finish(opened->state, [](Status) {});
+  opened->store->Finish(opened->state, [](const Status&) {});
   loop_.RunFor(std::chrono::seconds(1));
   EndProcess(opened);
   std::string snapshot = folder_ + "/" + SnapshotName(2);

@@ -134,7 +134,8 @@ TEST(ThreadBackground, AnswersInOrderOnTheLoopAndNotAfterItsEnd) {
   std::vector<int> answers;
   auto background = std::make_unique<ThreadBackground>(loop, "test");
   for (int i = 0; i < 5; ++i) {
-    background->Start([] { return Status::Ok(); }, [&answers, i](Status) { answers.push_back(i); });
+    background->Start([] { return Status::Ok(); },
+                      [&answers, i](const Status&) { answers.push_back(i); });
   }
   EXPECT_TRUE(test::Eventually([&] { return loop.Run(), answers.size() == 5; }));
   EXPECT_EQ(answers, (std::vector<int>{0, 1, 2, 3, 4}));
@@ -144,7 +145,7 @@ TEST(ThreadBackground, AnswersInOrderOnTheLoopAndNotAfterItsEnd) {
         worked = true;
         return Status::Ok();
       },
-      [&answers](Status) { answers.push_back(9); });
+      [&answers](const Status&) { answers.push_back(9); });
   EXPECT_TRUE(test::Eventually([&] { return worked.load(); }));
   background.reset();
   loop.Run();
