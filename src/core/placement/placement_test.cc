@@ -181,6 +181,20 @@ TEST(Prefetch, LetsARecalledAttemptRunThatHadStarted) {
   EXPECT_EQ(world.Word(ended.task), "ok");
 }
 
+TEST(Prefetch, LetsARecalledAttemptBeCancelled) {
+  FakeWorld world({Here(2)});
+  JobId job = Warm(world, JobOf({ArraySpec("a", 44)}));
+  world.executor(1).FinishAll(Exited(0, milliseconds(1)));
+  world.executor(1).FinishAll(Exited(0, milliseconds(1)));
+  world.Advance(milliseconds(300));
+  ASSERT_FALSE(world.executor(0).recalls().empty());
+  TaskId task = world.executor(0).recalls().begin()->task;
+  world.Cancel(job, {{job, task.number, 1}});
+  EXPECT_EQ(world.Why(task).cause, WhyCause::kStopping);
+  world.executor(0).ObeyStops();
+  EXPECT_EQ(world.Word(task), "cancelled");
+}
+
 TEST(Placement, DispatchOfWhatMustNotRunTwiceWaitsForTheDisk) {
   FakeWorld world;
   JobSpec spec = OneTask();

@@ -262,6 +262,15 @@ TEST(Launch, MayComeUpFromAnyState) {
   }
 }
 
+TEST(Launch, IsSeenStartingAfterItWasAccepted) {
+  FakeWorld world;
+  world.shy_launches = true;
+  world.Submit(OneTask());
+  Bring(world, world.executor().launch(), LaunchState::kSent);
+  Bring(world, world.executor().launch(), LaunchState::kStarting);
+  EXPECT_EQ(world.state.ViewLaunches().back().state, LaunchState::kStarting);
+}
+
 TEST(Launch, NoLongerNeededIsStopped) {
   FakeWorld world;
   world.shy_launches = true;
