@@ -142,9 +142,11 @@ void LateEnd(StateRep& rep, Job& job, const AttemptEnded& fact) {
                     fmt::format("attempt {} in {} does not know Ended", row.n, ToString(node)));
   }
   job.ended_attempts.Append(task - 1, row);
+  Executor* executor = rep.FindExecutor(fact.executor);
+  if (executor != nullptr) rep.NoteUse(job, *executor);
   if (!fact.accepted) return;
   NoteEnd(*attempt, fact);
-  if (Executor* executor = rep.FindExecutor(fact.executor)) attempt->executor = executor;
+  if (executor != nullptr) attempt->executor = executor;
   attempt->planned = row.planned;
   attempt->may_overlap = row.may_overlap;
 }
@@ -219,6 +221,7 @@ void ApplyFact(StateRep& rep, const AttemptDropped& fact) {
   trouble.ended = std::max(trouble.ended, attempt.n - 1);
   trouble.send = attempt.send + 1;
   trouble.dropped_by = attempt.executor->who.executor;
+  rep.NoteUse(*job, *attempt.executor);
   SetCodes(*job, attempt.spec, attempt.task, 1, kAgain);
   rep.Requeue(*job, attempt.spec);
   rep.MarkChanged(*job);
@@ -251,6 +254,7 @@ void ApplyFact(StateRep& rep, const AttemptEnded& fact) {
   Detach(rep, slot);
   Attempt& attempt = rep.attempts[slot];
   job->ended_attempts.Append(task - 1, RowOf(fact, &attempt));
+  rep.NoteUse(*job, *attempt.executor);
   if (fact.accepted) Learn(job->specs[attempt.spec], fact.facts);
   if (attempt.started.us != 0) SetCodes(*job, attempt.spec, task, 1, kActive);
   WallTime started = fact.facts.started.us != 0 ? fact.facts.started : attempt.started;

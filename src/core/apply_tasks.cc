@@ -267,8 +267,7 @@ void ApplyFact(StateRep& rep, const JobArchived& fact) {
       it != rep.requests.end() && it->second == fact.job) {
     rep.requests.erase(it);
   }
-  ForgetFoundJob(rep);
-  rep.jobs.erase(fact.job.number);
+  rep.RemoveJob(*job);
 }
 
 void ApplyFact(StateRep& rep, const RetryPlanned& fact) {

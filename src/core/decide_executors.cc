@@ -14,13 +14,15 @@ void Refuse(Turn& turn, const ExecutorRegistered& who, std::string refusal) {
 }
 
 void Hear(Turn& turn, Executor& executor) {
+  bool was_there = InContact(executor, turn.now.boot);
   executor.heard = turn.now.boot;
-  if (executor.connected || executor.state == ExecutorState::kGone) return;
+  if (was_there || executor.state == ExecutorState::kGone) return;
   executor.connected = true;
   turn.rep.MarkDirty(executor);
 }
 
 void RunAgain(Turn& turn, const Executor& executor, const Attempt& attempt) {
+  if (turn.rep.live.stopped) return;  // the next controller does
   turn.Do(AfterFor(attempt.job->specs[attempt.spec]),
           RunAttempts{executor.who.executor, {attempt.job->id, attempt.task, 1}, attempt.n,
                       attempt.send});

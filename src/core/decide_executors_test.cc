@@ -301,6 +301,21 @@ TEST(Contact, LostAsksTheClusterAtOnceAndEveryTenSeconds) {
   EXPECT_EQ(world.EffectsOf<FindLaunch>().size(), 4u);
 }
 
+TEST(Contact, RegainedAfterASilenceWithoutACutBringsWork) {
+  FakeWorld world;
+  JobId first = world.Submit(OneTask());
+  world.executor().FinishTask({first, 1});
+  // Its heartbeats are lost, its connection is not.
+  for (int i = 0; i < 5; ++i) {
+    world.StandStill(seconds(5));
+    world.Give(Tick{});
+  }
+  JobId job = world.Submit(OneTask());
+  EXPECT_EQ(world.Word({job, 1}), "ready");
+  world.executor().Beat();
+  EXPECT_EQ(world.Word({job, 1}), "active");
+}
+
 TEST(Dead, ExecutorsEndTheirAttemptsAtOnce) {
   FakeWorld world({Here(2)});
   JobId job = world.Submit(Many(2));

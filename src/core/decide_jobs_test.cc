@@ -353,6 +353,55 @@ TEST(Jobs, NumbersAreNotUsedAgainAfterTheLastWasArchived) {
   EXPECT_EQ(copy.rep().last_job, job.number);
 }
 
+TEST(Jobs, TakeExecutorsAlongThatNoOtherJobNames) {
+  FakeWorld world({Here(3)});
+  JobId first = world.Submit(OneTask());
+  world.executor(0).FinishTask({first, 1});
+  JobId second = world.Submit(OneTask());
+  world.executor(0).FinishTask({second, 1});
+  world.executor(0).Cut();
+  world.ProveDead(world.executor(0));
+  JobId third = world.Submit(OneTask());
+  ASSERT_EQ(world.executors.size(), 2u);
+  world.executor(1).FinishTask({third, 1});
+  world.executor(1).Cut();
+  world.ProveDead(world.executor(1));
+  world.Advance(minutes(1));
+  JobId fourth = world.Submit(OneTask());
+  ASSERT_EQ(world.executors.size(), 3u);
+  world.executor(2).FinishTask({fourth, 1});
+  world.Advance(minutes(61));
+  const StateRep& rep = world.state.rep();
+  world.Give(JobStored{fourth});
+  EXPECT_TRUE(rep.executors.contains(1)) << "two jobs still name it";
+  world.Give(JobStored{first});
+  EXPECT_TRUE(rep.executors.contains(1));
+  world.Give(JobStored{third});
+  EXPECT_TRUE(rep.executors.contains(2)) << "it went after the end of that job";
+  world.Give(JobStored{second});
+  EXPECT_EQ(rep.jobs.size(), 0u);
+  EXPECT_TRUE(rep.executors.contains(3));
+  EXPECT_EQ(rep.last_executor, 3u);
+}
+
+TEST(Jobs, TakeLongGoneExecutorsAlong) {
+  FakeWorld world({Here(2)});
+  JobId first = world.Submit(OneTask());
+  world.executor(0).FinishTask({first, 1});
+  world.executor(0).Cut();
+  world.ProveDead(world.executor(0));
+  world.Advance(minutes(5));
+  JobId second = world.Submit(OneTask());
+  world.executor(1).FinishTask({second, 1});
+  world.Advance(minutes(62));
+  world.Give(JobStored{first});
+  EXPECT_TRUE(world.state.rep().executors.contains(1));
+  world.Give(JobStored{second});
+  EXPECT_FALSE(world.state.rep().executors.contains(1));
+  EXPECT_FALSE(world.state.rep().launches.contains(1));
+  EXPECT_TRUE(world.state.rep().executors.contains(2));
+}
+
 TEST(Jobs, WatchersAreToldOnceAStep) {
   FakeWorld world;
   size_t before = world.EffectsOf<JobChanged>().size();

@@ -48,6 +48,7 @@ class Checker {
     Compare(name + " all tasks ended", job.ended.has_value() && job.EndedTasks() != job.task_count(),
             false);
     if (job.ended) ++ended_jobs_;
+    for (uint64_t executor : job.executors) ++jobs_of_[executor];
     for (uint32_t task = 1; task <= job.task_count(); ++task) CheckTask(job, task);
     if (!job.request_id.empty() && !rep_.requests.contains(job.request_id)) {
       Fail(name + ": its request id is not known");
@@ -181,6 +182,7 @@ class Checker {
       if (!same(left, executor->free)) Fail(name + ": its free room is not what its attempts leave");
       Compare(name + " held hash", executor->held_hash, hash);
       Compare(name + " running", executor->running, running);
+      Compare(name + " jobs", executor->jobs, jobs_of_[number]);
     }
     Compare("attempts waiting on executors", rep_.waiting_there, waiting_there_);
   }
@@ -210,6 +212,7 @@ class Checker {
   const StateRep& rep_;
   std::string first_;
   std::map<uint32_t, uint64_t> demand_;
+  std::map<uint64_t, uint32_t> jobs_of_;
   uint64_t ended_jobs_ = 0;
   uint64_t retries_ = 0;
   uint64_t slots_ = 0;

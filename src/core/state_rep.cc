@@ -31,8 +31,6 @@ Job* StateRep::FindJob(JobId job) {
   return last_found_job_;
 }
 
-void ForgetFoundJob(StateRep& rep) { rep.last_found_job_ = nullptr; }
-
 Executor* StateRep::FindExecutor(ExecutorId executor) {
   if (last_found_executor_ != nullptr && last_found_executor_->who.executor == executor) {
     return last_found_executor_;
@@ -141,6 +139,41 @@ void StateRep::HoldBack(uint64_t job) {
   for (auto& [number, held] : jobs) {
     if (number > reach) break;
     for (uint32_t s = 0; s < held->specs.size(); ++s) Requeue(*held, s);
+  }
+}
+
+void StateRep::NoteUse(Job& job, Executor& executor) {
+  uint64_t number = executor.who.executor.number;
+  if (!job.executors.empty() && job.executors.back() == number) return;
+  auto at = std::lower_bound(job.executors.begin(), job.executors.end(), number);
+  if (at != job.executors.end() && *at == number) return;
+  job.executors.insert(at, number);
+  ++executor.jobs;
+}
+
+void StateRep::RemoveJob(Job& job) {
+  for (uint64_t number : job.executors) --executors.at(number)->jobs;
+  WallTime ended = *job.ended;
+  last_found_job_ = nullptr;
+  last_found_executor_ = nullptr;
+  jobs.erase(job.id.number);
+  for (auto it = executors.begin(); it != executors.end();) {
+    const Executor& executor = *it->second;
+    auto launch = launches.find(executor.who.launch.number);
+    bool over = executor.state == ExecutorState::kGone && executor.changed < ended &&
+                (launch == launches.end() || launch->second.state == LaunchState::kEnded);
+    // The last numbers stay, so that none is given out twice.
+    if (!over || executor.jobs > 0 || it->first == last_executor) {
+      ++it;
+      continue;
+    }
+    if (launch != launches.end()) launches.erase(launch);
+    it = executors.erase(it);
+  }
+  for (auto it = launches.begin(); it != launches.end();) {
+    const Launch& launch = it->second;
+    bool over = launch.state == LaunchState::kEnded && launch.ended < ended && !launch.registered;
+    it = over && it->first != last_launch ? launches.erase(it) : std::next(it);
   }
 }
 

@@ -138,6 +138,7 @@ struct Job {
   std::vector<uint32_t> dependants;
   TaskMap<uint32_t> attempts;  // task -> StateRep::attempts
   TaskMap<Trouble> trouble;
+  std::vector<uint64_t> executors;  // that its attempts were on, sorted
   std::map<uint32_t, EndNote> notes;  // by first task
   bool changed = false;               // live: a JobChanged is due
   std::optional<WallTime> store_asked;  // live
@@ -165,6 +166,7 @@ struct Executor {
   AttemptList extra;    // wait there for room, in order
   uint32_t running = 0;
   uint64_t held_hash = 0;
+  uint32_t jobs = 0;  // whose history names it
   bool dirty = false;
   // Live.
   bool connected = false;
@@ -254,6 +256,10 @@ class StateRep {
   // Jobs up to this one wait until executors have reported (after a power cut); 0: none.
   void HoldBack(uint64_t job);
   bool HeldBack(const Job& job) const { return job.id.number <= hold_back; }
+  // The job's history names this executor: it is kept as long as the job is.
+  void NoteUse(Job& job, Executor& executor);
+  // Takes a job out, and executors and launches that were over before it ended and that no job names.
+  void RemoveJob(Job& job);
   void MarkDirty(Executor& executor);
   void MarkChanged(Job& job);
 
@@ -307,10 +313,7 @@ class StateRep {
  private:
   Job* last_found_job_ = nullptr;
   Executor* last_found_executor_ = nullptr;
-  friend void ForgetFoundJob(StateRep& rep);
 };
-
-void ForgetFoundJob(StateRep& rep);
 
 // The last end of an attempt of this task that was accepted.
 std::optional<EndedAttempt> LastAccepted(const Job& job, uint32_t task);

@@ -222,10 +222,11 @@ void Place(Turn& turn) {
   if (dirty.size() > 1) std::sort(dirty.begin(), dirty.end());
   for (Pass pass : {Pass::kRoom, Pass::kPrefetch}) {
     for (ExecutorId id : dirty) {
-      Executor& executor = *rep.FindExecutor(id);
-      executor.dirty = false;
-      if (!rep.open_classes.empty() && Usable(executor, turn.now.boot)) Fill(turn, executor, pass);
-      if (pass == Pass::kPrefetch) NoteIdle(turn, executor);
+      Executor* executor = rep.FindExecutor(id);
+      if (executor == nullptr) continue;
+      executor->dirty = false;
+      if (!rep.open_classes.empty() && Usable(*executor, turn.now.boot)) Fill(turn, *executor, pass);
+      if (pass == Pass::kPrefetch) NoteIdle(turn, *executor);
     }
   }
   Steal(turn);
