@@ -78,6 +78,7 @@ void Step(State& state, std::span<const Input> inputs, Now now, Facts& facts, Ef
 std::optional<WallTime> NextDue(const State& state, Now now) {
   const StateRep& rep = state.rep();
   std::optional<WallTime> due;
+  if (!rep.live.configured) return due;  // nothing is done before
   auto by = [&](WallTime time) {
     if (!due || time < *due) due = time;
   };
@@ -88,9 +89,8 @@ std::optional<WallTime> NextDue(const State& state, Now now) {
     by(job->store_asked ? *job->store_asked + kStoreAgain : ended + kKeepEndedJob);
     if (!job->store_asked) break;
   }
-  if (!rep.live.configured) return due;
   if (rep.live.next_scan.us < INT64_MAX / 4) by_boot(rep.live.next_scan);
-  if (rep.live.steal_at.us != 0) by_boot(rep.live.steal_at);
+  if (rep.live.steal_at.us != 0 && !rep.live.stopped) by_boot(rep.live.steal_at);
   for (const auto& pool : rep.pools) {
     if (!pool->executors.empty()) by_boot(rep.live.last_step + kHeartbeat);
     if (!pool->settings || rep.live.stopped) continue;
